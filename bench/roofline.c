@@ -48,6 +48,11 @@ static double attend_flops(const struct baton_spec *spec, int layer)
     return 4.0 * baton_spec_q_width(spec, layer);
 }
 
+static double input_flops(const struct baton_spec *spec)
+{
+    return 2.0 * baton_spec_input_weights(spec);
+}
+
 static double head_flops(const struct baton_spec *spec)
 {
     return 2.0 * baton_spec_head_weights(spec);
@@ -80,7 +85,7 @@ static struct bench_phase head_phase(const struct baton_spec *spec, const struct
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      int n_past, int n_tokens)
 {
-    double n = n_tokens, end = n_past + n, matrices = 0;
+    double n = n_tokens, end = n_past + n, matrices = n * input_flops(spec);
     struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
         /* Behind the last layer's K and V only the last position is needed. */
@@ -104,7 +109,7 @@ struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct
 struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                     double n_past, int n_seqs)
 {
-    double n = n_seqs, matrices = 0;
+    double n = n_seqs, matrices = n * input_flops(spec);
     struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
         double seen = n * baton_spec_seen(spec->layers[i].window, n_past + 1);

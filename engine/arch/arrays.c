@@ -69,6 +69,34 @@ static struct baton_array up_matrix(const struct baton_spec *spec, int n_ff)
     return array;
 }
 
+/* The arrays of experts beside an MLP, but for the matrices. */
+static struct baton_array beside_of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
+                                          int layer)
+{
+    bool there = spec->layers[layer].is_moe && spec->moe.is_beside;
+    struct baton_array scales = there ? vector(spec->moe.n_experts) : none();
+    scales.center = 1;
+    return kind == BATON_ARRAY_EXPERT_SCALES ? scales : norm(spec, there);
+}
+
+/* A layer's input of a token, and the scale of its result. */
+static struct baton_array per_layer_of_layer(const struct baton_spec *spec,
+                                             enum baton_array_kind kind)
+{
+    struct baton_array scale = spec->has_layer_scales ? vector(1) : none();
+    scale.center = 1;
+    switch (kind) {
+    case BATON_ARRAY_PER_LAYER_GATE:
+        return spec->n_per_layer ? matrix(spec->n_per_layer, spec->n_embd) : none();
+    case BATON_ARRAY_PER_LAYER_OUT:
+        return spec->n_per_layer ? matrix(spec->n_embd, spec->n_per_layer) : none();
+    case BATON_ARRAY_PER_LAYER_NORM:
+        return norm(spec, spec->n_per_layer);
+    default:
+        return scale;
+    }
+}
+
 static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_array_kind kind)
 {
     switch (kind) {
@@ -181,9 +209,35 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_SHARED_UP:
     case BATON_ARRAY_SHARED_DOWN:
         return mixture_of_layer(spec, kind, layer);
+    case BATON_ARRAY_ROUTER_NORM:
+    case BATON_ARRAY_EXPERT_SCALES:
+    case BATON_ARRAY_EXPERTS_NORM:
+    case BATON_ARRAY_EXPERTS_POST_NORM:
+    case BATON_ARRAY_SHARED_POST_NORM:
+        return beside_of_layer(spec, kind, layer);
+    case BATON_ARRAY_PER_LAYER_GATE:
+    case BATON_ARRAY_PER_LAYER_OUT:
+    case BATON_ARRAY_PER_LAYER_NORM:
+    case BATON_ARRAY_LAYER_SCALE:
+        return per_layer_of_layer(spec, kind);
     default:
         return norm_of_layer(spec, kind);
     }
+}
+
+static struct baton_array per_layer_of_model(const struct baton_spec *spec,
+                                             enum baton_array_kind kind)
+{
+    struct baton_array rows = table(spec->n_vocab, baton_spec_per_layer_width(spec)),
+                       norm = vector(spec->n_per_layer);
+    rows.is_mapped = true;
+    norm.center = 1;
+    if (!spec->n_per_layer)
+        return none();
+    return kind == BATON_ARRAY_PER_LAYER_TABLE ? rows
+           : kind == BATON_ARRAY_PER_LAYER_IN
+               ? matrix(baton_spec_per_layer_width(spec), spec->n_embd)
+               : norm;
 }
 
 static struct baton_array of_model(const struct baton_spec *spec, enum baton_array_kind kind)
@@ -193,6 +247,10 @@ static struct baton_array of_model(const struct baton_spec *spec, enum baton_arr
         return matrix(spec->n_vocab, spec->n_embd);
     case BATON_ARRAY_POSITION_EMBEDDING:
         return table(spec->has_learned_positions ? spec->n_context : 0, spec->n_embd);
+    case BATON_ARRAY_PER_LAYER_TABLE:
+    case BATON_ARRAY_PER_LAYER_IN:
+    case BATON_ARRAY_PER_LAYER_IN_NORM:
+        return per_layer_of_model(spec, kind);
     case BATON_ARRAY_FINAL_NORM:
         return norm(spec, true);
     case BATON_ARRAY_FINAL_NORM_BIAS:

@@ -21,6 +21,9 @@
 enum baton_array_kind {
     BATON_ARRAY_TOKEN_EMBEDDING,    /* [V][C] */
     BATON_ARRAY_POSITION_EMBEDDING, /* [n_context][C] */
+    BATON_ARRAY_PER_LAYER_TABLE,    /* [V][L P] */
+    BATON_ARRAY_PER_LAYER_IN,       /* [L P][C] */
+    BATON_ARRAY_PER_LAYER_IN_NORM,  /* [P] */
 
     BATON_ARRAY_ATTN_NORM, /* [C] n1 of spec.h's forms; POST has none */
     BATON_ARRAY_ATTN_NORM_BIAS,
@@ -46,6 +49,16 @@ enum baton_array_kind {
     BATON_ARRAY_K_NORM, /* [D], or [G D] */
     BATON_ARRAY_SINKS,  /* [H] */
 
+    BATON_ARRAY_ROUTER_NORM,       /* [C]; this and the next four where experts are beside an MLP */
+    BATON_ARRAY_EXPERT_SCALES,     /* [E] */
+    BATON_ARRAY_EXPERTS_NORM,      /* [C] of the experts' input */
+    BATON_ARRAY_EXPERTS_POST_NORM, /* [C] of their result */
+    BATON_ARRAY_SHARED_POST_NORM,  /* [C] of the MLP's result */
+    BATON_ARRAY_PER_LAYER_GATE,    /* [P][C] */
+    BATON_ARRAY_PER_LAYER_OUT,     /* [C][P] */
+    BATON_ARRAY_PER_LAYER_NORM,    /* [C] of its result */
+    BATON_ARRAY_LAYER_SCALE,       /* [1] */
+
     BATON_ARRAY_FINAL_NORM, /* [C] */
     BATON_ARRAY_FINAL_NORM_BIAS,
     BATON_ARRAY_HEAD, /* [V][C]; none where the head is the token embedding */
@@ -66,6 +79,7 @@ struct baton_array {
     int expert;     /* which of them */
     bool is_exact;  /* kept in f32 whatever the dtype of the others */
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
+    bool is_mapped; /* a table, whose rows are read from the file when they are needed */
     bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
 };

@@ -92,6 +92,20 @@ static bool has_mixtures(const struct baton_spec *spec)
     return false;
 }
 
+/* The table has rows of L P elements, which are read as one. */
+static enum baton_err check_per_layer(const struct baton_spec *spec, struct baton_why *why)
+{
+    int64_t width = (int64_t)spec->n_layers * spec->n_per_layer;
+    if (spec->n_per_layer >= 0 && width <= BATON_MAX_WIDTH &&
+        (!spec->n_per_layer || baton_spec_has_post_norms(spec)))
+        return BATON_OK;
+    return baton_fail(
+        why, BATON_INVALID,
+        "inputs of layers: %d of %d elements must be 0..%d together, in a model whose "
+        "parts are normed",
+        spec->n_layers, spec->n_per_layer, BATON_MAX_WIDTH);
+}
+
 static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why *why)
 {
     const struct baton_moe_spec *moe = &spec->moe;
@@ -106,6 +120,8 @@ static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why 
                           BATON_MAX_WIDTH, moe->n_ff_shared);
     if (!err && spec->mlp != BATON_MLP_GATED)
         return baton_fail(why, BATON_INVALID, "experts must have a gate");
+    if (!err && moe->is_beside && (spec->form != BATON_BLOCK_SANDWICH || !moe->n_ff_shared))
+        return baton_fail(why, BATON_INVALID, "experts beside an MLP need one, and four norms");
     return err;
 }
 
@@ -126,6 +142,8 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
     for (int i = 0; !err && i < spec->n_layers; i++)
         err = check_layer(spec, i, why);
+    if (!err)
+        err = check_per_layer(spec, why);
     if (!err && has_mixtures(spec))
         err = check_moe(spec, why);
     if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))

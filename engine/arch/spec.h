@@ -8,11 +8,14 @@
  * V vocabulary, L layers, E experts.
  *
  *     x = embedding * embed_scale (+ position)
+ *     e = (norm(I x C^-1/2) + table[token] P^1/2) / 2^1/2     [L][P], where n_per_layer
  *     for each layer, by form:   A attention, M feed-forward, n1.. norms, m residual_scale
  *         PRE        x += m A(n1 x);       x += m M(n2 x)
  *         SANDWICH   x += n2 A(n1 x);      x += n4 M(n3 x)
  *         POST       x += n1 A(x);         x += n2 M(x)
  *         PARALLEL   x += A(n1 x) + M(n1 x), or M(n2 x) where mlp_has_norm
+ *         x += norm(O(act(G x) * e[layer]))     where n_per_layer
+ *         x *= the layer's scale                where has_layer_scales
  *     logits = cap(head(norm x) * logit_scale)
  *
  * Ownership: plain data, copied freely.
@@ -74,13 +77,14 @@ struct baton_rope_spec {
 
 /* The properties that may differ from layer to layer. */
 struct baton_layer_spec {
-    int n_kv_heads; /* G */
-    int head_dim;   /* D */
-    int n_ff;       /* F of a dense layer */
-    int window;     /* a position sees the last `window` positions, itself included; 0: all */
-    int rope;       /* index of spec.ropes; -1: none */
-    int kv_from;    /* the layer whose K and V it reads: itself, or an earlier one */
-    bool is_moe;    /* its feed-forward part is a mixture of experts */
+    int n_kv_heads;       /* G */
+    int head_dim;         /* D */
+    int n_ff;             /* F of a dense layer */
+    int window;           /* a position sees the last `window` positions, itself included; 0: all */
+    int rope;             /* index of spec.ropes; -1: none */
+    int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one */
+    bool is_moe;          /* its feed-forward part is a mixture of experts */
+    bool values_are_keys; /* V is K's projection, before K's norm and rotation */
 };
 
 struct baton_moe_spec {
@@ -90,6 +94,10 @@ struct baton_moe_spec {
     int n_ff_shared;      /* F of the expert that every row takes; 0: there is none */
     bool renormalises;    /* the chosen experts' weights sum to 1; else a softmax over all E */
     bool has_shared_gate; /* the shared expert's result is multiplied by sigmoid(gate x) */
+    /* SANDWICH only: the shared expert, which reads n3 x, and the others, which read a norm of
+     * their own, have norms of their results. The router reads x by a third norm times C^-1/2, and
+     * the weight of an expert's result is multiplied by the expert's scale. */
+    bool is_beside;
 };
 
 struct baton_spec {
@@ -110,6 +118,7 @@ struct baton_spec {
     enum baton_activation activation;
 
     enum baton_qk_norm qk_norm; /* of this spec's norm kind, before the rotation */
+    bool norms_values;          /* v of each head is normed, without a weight */
     float score_scale;          /* of the scores, before cap and softmax */
     float score_cap;            /* s = cap tanh(s / cap); 0: none */
     float clip_qkv;             /* q, k, v are clamped to +-clip; 0: none */
@@ -124,6 +133,8 @@ struct baton_spec {
     bool has_learned_positions;
     bool has_tied_head; /* unless the checkpoint has a head's tensor */
 
+    int n_per_layer; /* P, the width of a token's input to each layer; 0: there is none */
+    bool has_layer_scales;
     float embed_scale, residual_scale, logit_scale; /* 1: none */
     float logit_cap;                                /* 0: none */
 
@@ -159,7 +170,13 @@ static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer
 static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
 {
     int n_kv = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
-    return baton_spec_q_width(spec, layer) + 2 * n_kv;
+    return baton_spec_q_width(spec, layer) + (spec->layers[layer].values_are_keys ? 1 : 2) * n_kv;
+}
+
+/* Floats of a token's inputs to all layers. */
+static inline int baton_spec_per_layer_width(const struct baton_spec *spec)
+{
+    return spec->n_layers * spec->n_per_layer;
 }
 
 /* The widths of the widest layer; n_ff includes a shared expert's. */

@@ -25,11 +25,17 @@ static double dense_weights(const struct baton_spec *spec, int n_ff)
 double baton_spec_ff_weights(const struct baton_spec *spec, int layer, double n_rows)
 {
     const struct baton_moe_spec *moe = &spec->moe;
+    double n_input = 2.0 * spec->n_per_layer * spec->n_embd;
     if (!spec->layers[layer].is_moe)
-        return dense_weights(spec, spec->layers[layer].n_ff);
+        return n_input + dense_weights(spec, spec->layers[layer].n_ff);
     int n_router = moe->n_experts + moe->has_shared_gate;
-    return (double)n_router * spec->n_embd + dense_weights(spec, moe->n_ff_shared) +
+    return n_input + (double)n_router * spec->n_embd + dense_weights(spec, moe->n_ff_shared) +
            baton_spec_distinct_experts(moe, n_rows) * dense_weights(spec, moe->n_ff);
+}
+
+double baton_spec_input_weights(const struct baton_spec *spec)
+{
+    return (double)spec->n_embd * baton_spec_per_layer_width(spec);
 }
 
 double baton_spec_head_weights(const struct baton_spec *spec)

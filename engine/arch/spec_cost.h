@@ -23,7 +23,11 @@ double baton_spec_distinct_experts(const struct baton_moe_spec *moe, double n_ro
 /* Queries, keys, values and attention's output. */
 double baton_spec_attention_weights(const struct baton_spec *spec, int layer);
 
-/* The feed-forward part: dense, or the router, the shared expert and the experts chosen. */
+/* The projection of a token's embedding to the inputs of all layers; 0: there are none. */
+double baton_spec_input_weights(const struct baton_spec *spec);
+
+/* The feed-forward part: dense, or the router, the shared expert and the experts chosen; and what
+ * the layer does with its own input of a token. */
 double baton_spec_ff_weights(const struct baton_spec *spec, int layer, double n_rows);
 
 double baton_spec_head_weights(const struct baton_spec *spec);

@@ -1,5 +1,9 @@
 #include "engine/compute/decoder.h"
 
+#include <math.h>
+
+#include "engine/compute/per_layer.h"
+
 static void add_position(const struct baton_model *model, int position, float *x)
 {
     size_t n_embd = (size_t)model->spec.n_embd;
@@ -31,6 +35,7 @@ static void embed_rows(void *arg, int item, int worker)
 void baton_decoder_embed(struct baton_forward *forward)
 {
     baton_forward_share_rows(forward, embed_rows, forward);
+    baton_per_layer_embed(forward);
     baton_forward_rotate(forward);
 }
 
@@ -140,14 +145,72 @@ static void finish_parallel(struct baton_forward *forward, int layer)
     run_mlp(forward, layer, in, forward->x, add(model));
 }
 
+/* The MLP and the experts beside it: the router, the MLP and the experts each read x by a norm of
+ * their own. Returns their normed sum in the memory of the shared expert's result. */
+static float *run_beside(struct baton_forward *forward, int layer)
+{
+    const struct baton_mlp *mlp = &forward->model->layers[layer].mlp;
+    float *sum = forward->moe.shared;
+    baton_forward_norm(forward, &mlp->norm);
+    baton_moe_run_shared(forward, mlp, forward->normed);
+    baton_forward_norm_of(forward, &mlp->shared_post_norm, sum, sum);
+    baton_forward_norm(forward, &mlp->router_norm);
+    baton_moe_choose(forward, mlp, forward->normed,
+                     (float)(1 / sqrt((double)forward->model->spec.n_embd)));
+    baton_forward_norm(forward, &mlp->experts_norm);
+    baton_moe_run_chosen(forward, mlp, forward->normed, forward->branch);
+    baton_forward_norm_add(forward, &mlp->experts_post_norm, forward->branch, sum);
+    return sum;
+}
+
+/* The result of the layer's feed-forward part before its norm. */
+static const float *run_mlp_apart(struct baton_forward *forward, int layer)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    if (spec->layers[layer].is_moe && spec->moe.is_beside)
+        return run_beside(forward, layer);
+    run_mlp(forward, layer, norm_input(forward, &forward->model->layers[layer].mlp.norm),
+            forward->branch, store);
+    return forward->branch;
+}
+
 /* Forms SANDWICH and POST: the result of a part is normed before it joins x. */
 static void finish_post(struct baton_forward *forward, int layer)
 {
     const struct baton_layer *of = &forward->model->layers[layer];
     attn_out_to(forward, layer, forward->branch, store);
-    baton_forward_norm_add(forward, &of->attention.post_norm);
-    run_mlp(forward, layer, norm_input(forward, &of->mlp.norm), forward->branch, store);
-    baton_forward_norm_add(forward, &of->mlp.post_norm);
+    baton_forward_norm_add(forward, &of->attention.post_norm, forward->branch, forward->x);
+    const float *result = run_mlp_apart(forward, layer);
+    baton_forward_norm_add(forward, &of->mlp.post_norm, result, forward->x);
+}
+
+struct scale_loop {
+    const struct baton_forward *forward;
+    float scale;
+};
+
+static void scale_rows(void *arg, int item, int worker)
+{
+    const struct scale_loop *loop = arg;
+    size_t n_embd = (size_t)loop->forward->model->spec.n_embd;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    (void)worker;
+    if (end > loop->forward->n_rows)
+        end = loop->forward->n_rows;
+    float *x = loop->forward->x + (size_t)first * n_embd;
+    for (size_t i = 0; i < (size_t)(end - first) * n_embd; i++)
+        x[i] *= loop->scale;
+}
+
+/* x = what the layer's own parts make of it: its token's input, and a scale */
+static void finish_layer(struct baton_forward *forward, int layer)
+{
+    const float *scale = forward->model->layers[layer].scale;
+    if (forward->model->spec.n_per_layer)
+        baton_per_layer_add(forward, layer);
+    if (scale)
+        baton_forward_share_rows(forward, scale_rows,
+                                 &(struct scale_loop){.forward = forward, .scale = *scale});
 }
 
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
@@ -164,6 +227,7 @@ void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
         finish_post(forward, layer);
         break;
     }
+    finish_layer(forward, layer);
 }
 
 struct cap_loop {

@@ -31,28 +31,29 @@ static void norm_rows(void *arg, int item, int worker)
                   norm->bias, n, norm->epsilon);
 }
 
-void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
+void baton_forward_norm_of(struct baton_forward *forward, const struct baton_norm *norm,
+                           const float *in, float *out)
 {
-    struct norm_loop loop = {.forward = forward,
-                             .norm = norm,
-                             .run = forward->kernels->norm,
-                             .in = forward->x,
-                             .out = forward->normed};
+    struct norm_loop loop = {
+        .forward = forward, .norm = norm, .run = forward->kernels->norm, .in = in, .out = out};
     baton_forward_share_rows(forward, norm_rows, &loop);
 }
 
-void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm)
+void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
 {
-    struct norm_loop loop = {.forward = forward,
-                             .norm = norm,
-                             .run = forward->kernels->norm_add,
-                             .in = forward->branch,
-                             .out = forward->x};
+    baton_forward_norm_of(forward, norm, forward->x, forward->normed);
+}
+
+void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm,
+                            const float *in, float *out)
+{
+    struct norm_loop loop = {
+        .forward = forward, .norm = norm, .run = forward->kernels->norm_add, .in = in, .out = out};
     baton_forward_share_rows(forward, norm_rows, &loop);
 }
 
 /* The arrays of rows. This list is the only place with the width of each. */
-enum { N_ROW_ARRAYS = 7 };
+enum { N_ROW_ARRAYS = 8 };
 
 struct row_array {
     float **array;
@@ -60,20 +61,27 @@ struct row_array {
     size_t stride; /* from a row to the next before the last layer's attention; 0: holds nothing */
 };
 
+static size_t hidden_width(const struct baton_spec *spec)
+{
+    int n = baton_spec_most_n_ff(spec);
+    return (size_t)(n > spec->n_per_layer ? n : spec->n_per_layer);
+}
+
 static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
 {
     const struct baton_spec *spec = &forward->model->spec;
-    size_t n_embd = (size_t)spec->n_embd;
-    /* Before the last layer's attention only the residual stream and the queries in qkv hold values
-     * that are still read; moving a row copies no more than these. */
+    size_t n_embd = (size_t)spec->n_embd, per_layer = (size_t)baton_spec_per_layer_width(spec);
+    /* Before the last layer's attention only the residual stream, the queries in qkv and the
+     * layer's input hold values that are still read; moving a row copies no more than these. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, n_embd, n_embd},
         {&forward->normed, n_embd, 0},
         {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
          (size_t)baton_spec_qkv_width(spec, spec->n_layers - 1)},
         {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), 0},
-        {&forward->hidden, (size_t)baton_spec_most_n_ff(spec), 0},
+        {&forward->hidden, hidden_width(spec), 0},
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
+        {&forward->per_layer, per_layer, per_layer},
         {&forward->rotations, baton_forward_rotation_floats(spec), 0},
     };
     memcpy(arrays, all, sizeof all);
@@ -90,6 +98,9 @@ size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_ro
     forward->attn_scratch_floats = baton_forward_attn_scratch_floats(&forward->model->spec);
     forward->attn_scratch =
         baton_slab_take(memory, &n_taken, forward->attn_scratch_floats * n_threads * sizeof(float));
+    forward->table_rows = baton_slab_take(
+        memory, &n_taken,
+        (size_t)baton_spec_per_layer_width(&forward->model->spec) * n_threads * sizeof(float));
     return n_taken;
 }
 

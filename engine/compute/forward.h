@@ -37,12 +37,14 @@ struct baton_forward {
     float *attn_out;  /* [n_rows][H D] the result of attention */
     float *hidden;    /* [n_rows][F] */
     float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
+    float *per_layer; /* [n_rows][L][P] tokens' inputs to the layers */
     float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
     void *quantized;  /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe;         /* of layers that are mixtures of experts */
     struct baton_adapted_state adapted; /* zeroed in an engine without adapters */
     float *attn_scratch;                /* [n_threads] state of the queries attended together */
     size_t attn_scratch_floats;         /* of one thread */
+    float *table_rows;                  /* [n_threads][L P] a row of the model's table */
 };
 
 /* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them
@@ -59,8 +61,11 @@ void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, v
 /* normed = norm(x) */
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm);
 
-/* x += norm(branch) */
-void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm);
+/* out [n_rows][C] = norm(in), which may be one array; and out += norm(in). */
+void baton_forward_norm_of(struct baton_forward *forward, const struct baton_norm *norm,
+                           const float *in, float *out);
+void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm,
+                            const float *in, float *out);
 
 /* Rows [n_rows][n_in] that matrices are multiplied with, and the forms that kernels have needed so
  * far: an input is quantized once for all matrices whose dtypes read the same form. */

@@ -148,7 +148,8 @@ static void add_matrix(struct probe *probe, struct seen *seen, const struct bato
                        const struct baton_packed *weights)
 {
     const struct baton_spec *spec = &probe->model->spec;
-    bool is_up = array->kind == BATON_ARRAY_UP || array->kind == BATON_ARRAY_SHARED_UP;
+    bool is_up = array->kind == BATON_ARRAY_UP || array->kind == BATON_ARRAY_SHARED_UP ||
+                 array->kind == BATON_ARRAY_PER_LAYER_GATE;
     struct baton_epilogue end = {.kind = array->is_gated ? BATON_GATE : BATON_ACTIVATE,
                                  .activation = spec->activation,
                                  .n_ff = array->is_gated && array->n_rows / 2 < BATON_PANEL
@@ -255,18 +256,20 @@ static void add_rotations(struct probe *probe)
         }
 }
 
-/* Stores K and V of one head at every position of consecutive blocks, with keys normed. */
-static void store_positions(struct probe *probe, int head_dim, float *k, const float *v,
-                            char *blocks, size_t block_bytes)
+/* Stores K and V of one head at every position of consecutive blocks, normed as the model's. */
+static void store_positions(struct probe *probe, int head_dim, float *k, float *v, char *blocks,
+                            size_t block_bytes)
 {
     const struct baton_kernels *kernels = probe->model->kernels;
     const struct baton_spec *spec = &probe->model->spec;
     for (int p = 0; p < N_POSITIONS; p++) {
-        float *key = k + (size_t)p * (size_t)head_dim;
+        float *key = k + (size_t)p * (size_t)head_dim, *value = v + (size_t)p * (size_t)head_dim;
         if (spec->qk_norm != BATON_QK_NORM_NONE)
             kernels->norm_heads(spec->norm, key, v, 0, 1, head_dim, spec->norm_epsilon);
-        kernels->store_kv(baton_kv_element(probe->kv), key, v + (size_t)p * (size_t)head_dim, 1,
-                          head_dim, blocks + (size_t)(p / BATON_KV_BLOCK_TOKENS) * block_bytes,
+        if (spec->norms_values)
+            kernels->norm_heads(spec->norm, value, NULL, 0, 1, head_dim, spec->norm_epsilon);
+        kernels->store_kv(baton_kv_element(probe->kv), key, value, 1, head_dim,
+                          blocks + (size_t)(p / BATON_KV_BLOCK_TOKENS) * block_bytes,
                           p % BATON_KV_BLOCK_TOKENS);
     }
 }

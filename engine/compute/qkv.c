@@ -2,6 +2,7 @@
  * clamping, rotary embedding (Su et al., "RoFormer", 2021), and the store into the KV
  * cache. Rows are independent. */
 #include <math.h>
+#include <string.h>
 
 #include "engine/compute/forward.h"
 #include "engine/kernels/vector/rope_angles.h"
@@ -79,13 +80,33 @@ static void norm_row(const struct baton_forward *forward, int layer, const struc
         norm_heads(forward, row->k, attention->k_norm, row->n_kv_heads, row->head_dim);
 }
 
+/* Sets a row's values where they are its keys before these are normed, in memory that attention
+ * overwrites later. */
+static void copy_values(const struct baton_forward *forward, int layer, int r,
+                        struct projections *row)
+{
+    size_t n = (size_t)(row->n_kv_heads * row->head_dim);
+    if (!forward->model->spec.layers[layer].values_are_keys || !n)
+        return;
+    row->v = forward->attn_out + (size_t)r * (size_t)(row->n_heads * row->head_dim);
+    memcpy(row->v, row->k, n * sizeof *row->v);
+}
+
+static void norm_values(const struct baton_forward *forward, const struct projections *row)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    if (spec->norms_values && row->n_kv_heads)
+        forward->kernels->norm_heads(spec->norm, row->v, NULL, 0, row->n_kv_heads, row->head_dim,
+                                     spec->norm_epsilon);
+}
+
 /* One call clamps q, k and v, which are contiguous. */
-static void clamp_row(const struct baton_forward *forward, const struct projections *row)
+static void clamp_row(const struct baton_forward *forward, int layer, const struct projections *row)
 {
     float limit = forward->model->spec.clip_qkv;
-    size_t n_heads = (size_t)row->n_heads + 2 * (size_t)row->n_kv_heads;
     if (limit > 0)
-        forward->kernels->clamp(row->q, limit, n_heads * (size_t)row->head_dim);
+        forward->kernels->clamp(row->q, limit,
+                                (size_t)baton_spec_qkv_width(&forward->model->spec, layer));
 }
 
 /* The offset of a rope's rotations among those of a row. */
@@ -156,8 +177,10 @@ static void finish_rows(void *arg, int item, int worker)
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
         struct projections row = projections_of(forward, loop->layer, r);
+        copy_values(forward, loop->layer, r, &row);
         norm_row(forward, loop->layer, &row);
-        clamp_row(forward, &row);
+        norm_values(forward, &row);
+        clamp_row(forward, loop->layer, &row);
         turn_row(forward, loop->layer, r, &row);
         scale_queries(&forward->model->spec, forward->rows[r].position, &row);
         store_row(forward, loop->layer, r, &row);

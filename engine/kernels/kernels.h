@@ -122,7 +122,8 @@ struct baton_kernels {
                      const float *bias, int n, float epsilon);
 
     /* Normalises each of the heads x [n_heads][D] in place. Head h's weight [D] begins at weight +
-     * h * weight_stride: a stride of 0 is one weight for all heads, D is one for each. */
+     * h * weight_stride: a stride of 0 is one weight for all heads, D is one for each. NULL: there
+     * are no weights. */
     void (*norm_heads)(enum baton_norm_kind kind, float *x, const float *weight,
                        size_t weight_stride, int n_heads, int head_dim, float epsilon);
 

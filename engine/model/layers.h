@@ -19,6 +19,7 @@
 #include "engine/model/matrix.h"
 #include "engine/model/model.h"
 #include "engine/model/pack_file.h"
+#include "engine/model/row_table.h"
 
 struct baton_norm {
     enum baton_norm_kind kind;
@@ -42,11 +43,22 @@ struct baton_mlp {
     struct baton_matrix up, down; /* [F][C], [C][F]; a mixture's: of each of E experts */
     struct baton_matrix router;   /* a mixture's, [E][C]; last comes the shared expert's gate */
     struct baton_matrix shared_up, shared_down; /* of the expert that every row takes */
+    /* Experts beside an MLP, which is then the shared expert (spec.h): */
+    struct baton_norm router_norm, experts_norm, experts_post_norm, shared_post_norm;
+    float *expert_scales; /* [E] */
+};
+
+/* What a layer does with a token's input to it (compute/per_layer.h). */
+struct baton_per_layer {
+    struct baton_matrix gate, out; /* [P][C], [C][P] */
+    struct baton_norm norm;        /* of its result */
 };
 
 struct baton_layer {
     struct baton_attention attention;
     struct baton_mlp mlp;
+    struct baton_per_layer per_layer;
+    float *scale; /* [1] of its result; NULL: none */
 };
 
 struct baton_arch;
@@ -58,9 +70,12 @@ struct baton_model {
     enum baton_dtype dtype;              /* of its matrices, unless a rule chooses another */
     const struct baton_kernels *kernels; /* their layout is that of the matrices */
 
-    struct baton_matrix token_embedding; /* [V][C] */
-    float *position_embedding;           /* [n_context][C], or NULL */
-    struct baton_layer *layers;          /* [L] */
+    struct baton_matrix token_embedding;    /* [V][C] */
+    float *position_embedding;              /* [n_context][C], or NULL */
+    struct baton_row_table per_layer_table; /* [V][L P] */
+    struct baton_matrix per_layer_in;       /* [L P][C] */
+    float *per_layer_in_norm;               /* [P] */
+    struct baton_layer *layers;             /* [L] */
     struct baton_norm final_norm;
     struct baton_matrix head; /* [V][C]; the token embedding if spec.has_tied_head */
 

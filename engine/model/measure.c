@@ -134,6 +134,8 @@ static void describe_parts(struct baton_model *model)
         struct baton_layer *layer = &model->layers[i];
         layer->attention.norm = layer->attention.post_norm = norm;
         layer->mlp.norm = layer->mlp.post_norm = norm;
+        layer->mlp.router_norm = layer->mlp.experts_norm = norm;
+        layer->mlp.experts_post_norm = layer->mlp.shared_post_norm = layer->per_layer.norm = norm;
     }
     model->final_norm = norm;
 }

@@ -34,6 +34,16 @@ const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
     return baton_checkpoint_has_blocks(checkpoint) ? "native" : "f32";
 }
 
+/* The table is not among the packed weights, which may come from another process's file. */
+static enum baton_err set_table(struct baton_model *model, const struct baton_tensor_names *names,
+                                const struct baton_weights *weights, struct baton_why *why)
+{
+    const struct baton_array table = baton_array_of(&model->spec, BATON_ARRAY_PER_LAYER_TABLE, 0);
+    return table.n_rows ? baton_tensors_source(&model->spec, names, weights, &table,
+                                               &model->per_layer_table.source, why)
+                        : BATON_OK;
+}
+
 static enum baton_err load(const struct baton_spec *spec, const struct baton_arch *arch,
                            const struct baton_tensor_names *names,
                            const struct baton_model_options *options,
@@ -54,6 +64,8 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_arc
         made->arch = arch;
         err = baton_model_fill(made, names, options, weights, why);
     }
+    if (!err)
+        err = set_table(made, names, weights, why);
     if (err)
         baton_model_close(made);
     else
@@ -99,7 +111,10 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     err = load(&spec, arch, names, &chosen, weights, model, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
-    baton_weights_close(weights);
+    if (!err && spec.n_per_layer) /* the model reads its table from the mapped file */
+        (*model)->per_layer_table.weights = weights;
+    else
+        baton_weights_close(weights);
     return err;
 }
 

@@ -11,6 +11,9 @@ static const enum baton_dtype formats[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_DOWN] = BATON_Q5_K,
     [BATON_ARRAY_SHARED_UP] = BATON_Q4_K,
     [BATON_ARRAY_SHARED_DOWN] = BATON_Q5_K,
+    [BATON_ARRAY_PER_LAYER_IN] = BATON_Q6_K,
+    [BATON_ARRAY_PER_LAYER_GATE] = BATON_Q6_K,
+    [BATON_ARRAY_PER_LAYER_OUT] = BATON_Q6_K,
     [BATON_ARRAY_HEAD] = BATON_Q6_K,
 };
 
@@ -23,11 +26,11 @@ static enum baton_dtype for_rows(enum baton_dtype format, int n_in)
                                                                                            : other;
 }
 
-/* The rows of values, which come last; 0: the layer has none, or its queries and keys do not end
- * with a panel, which has one dtype. */
+/* The rows of values, or of keys that are values too, which come last; 0: the layer has none, or
+ * its queries and keys do not end with a panel, which has one dtype. */
 static int n_values(const struct baton_spec *spec, int layer)
 {
-    int n = (baton_spec_qkv_width(spec, layer) - baton_spec_q_width(spec, layer)) / 2;
+    int n = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
     return (baton_spec_qkv_width(spec, layer) - n) % BATON_PANEL ? 0 : n;
 }
 

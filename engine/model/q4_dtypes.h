@@ -2,6 +2,7 @@
  * the wider is its format.
  *
  *     token embedding, head              Q6_K
+ *     inputs of layers (spec.h)          Q6_K
  *     queries, keys; gate and up         Q4_K
  *     values                             Q6_K
  *     attention's output; down           Q5_K

@@ -97,6 +97,11 @@ static void fill_floats(const struct baton_array *array, float *floats, uint64_t
 static enum baton_err fill_array(struct baton_model *model, const struct baton_array *array,
                                  uint64_t seed)
 {
+    if (array->is_mapped) {
+        model->per_layer_table.source.n_in = array->n_columns;
+        model->per_layer_table.seed = seed;
+        return BATON_OK;
+    }
     if (array->is_matrix) {
         struct baton_matrix matrix = baton_model_matrix_of(model, array);
         return fill_matrix(array, &matrix, seed);

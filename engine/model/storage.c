@@ -45,7 +45,7 @@ void baton_model_place(struct baton_model *model, char *slab)
         struct baton_array array = baton_array_at(&model->spec, i);
         if (array.is_matrix)
             place_matrix(model, &array);
-        else
+        else if (!array.is_mapped)
             place_floats(model, &array);
     }
     if (model->spec.has_tied_head) /* last: it copies the embedding's places */
@@ -122,6 +122,7 @@ void baton_model_close(struct baton_model *model)
         baton_pack_file_unmap(&model->pack);
     else
         free(model->slab);
+    baton_row_table_close(&model->per_layer_table);
     free(model->layers);
     free(model);
 }
@@ -144,12 +145,19 @@ bool baton_model_is_f32(const struct baton_model *model)
     return true;
 }
 
+/* Whether every step reads the matrix, whatever its tokens, beside the head. */
+static bool is_of_step(const struct baton_array *array)
+{
+    return array->is_matrix && array->n_rows &&
+           (baton_array_is_of_layer(array->kind) || array->kind == BATON_ARRAY_PER_LAYER_IN);
+}
+
 struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
 {
     struct baton_model_bytes bytes = {.head = (double)baton_matrix_read_bytes(&model->head)};
     for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.is_matrix || !array.n_rows || !baton_array_is_of_layer(array.kind))
+        if (!is_of_step(&array))
             continue;
         double n_bytes = (double)baton_matrix_read_bytes(baton_model_matrix_in(model, &array));
         *(array.n_experts ? &bytes.experts : &bytes.layers) +=

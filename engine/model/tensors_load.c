@@ -77,6 +77,11 @@ static bool is_row_of_model(const struct baton_spec *spec, const struct baton_te
         return baton_array_of(spec, row->kind, 0).n_rows || row->kind == BATON_ARRAY_HEAD;
     if (layer >= spec->n_layers)
         return false;
+    /* Files may hold the keys of a layer that reads another one's, as published ones do. */
+    if (row->kind == BATON_ARRAY_K_NORM && !baton_spec_stores_kv(spec, layer))
+        return true;
+    if (row->slice == BATON_SLICE_V && spec->layers[layer].values_are_keys)
+        return false;
     const struct baton_array array = baton_array_of(spec, row->kind, layer);
     return array.n_rows && baton_tensor_row_fills(row, &array);
 }
@@ -176,11 +181,14 @@ static enum baton_err add_tensor(const struct loading *loading, const struct bat
     return err;
 }
 
-/* Whether another tensor already gives some of the rows: a checkpoint may hold an array both whole
- * and in slices. */
-static bool overlaps(const struct baton_weights_source *source,
+/* Whether another tensor already gives some of the rows, since a checkpoint may hold an array both
+ * whole and in slices; or whether the array lacks them, as that of a layer without keys does. */
+static bool overlaps(const struct baton_weights_source *source, const struct baton_array *array,
                      const struct baton_named_tensor *named)
 {
+    for (int k = 0; k < named->n_slices; k++)
+        if (named->slices[k].first + named->slices[k].n > array->n_rows)
+            return true;
     for (int i = 0; i < source->n_slices; i++)
         for (int k = 0; k < named->n_slices; k++) {
             const struct baton_weights_slice *has = &source->slices[i];
@@ -200,7 +208,7 @@ static enum baton_err refuse_missing(const struct loading *loading, const struct
         if (!baton_tensor_row_fills(row, array))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-        if (!overlaps(source, &named)) {
+        if (!overlaps(source, array, &named)) {
             (void)baton_tensor_name(loading->names, row, array->layer, array->expert,
                                     loading->prefix, name);
             break;
@@ -224,7 +232,7 @@ static enum baton_err find_source(const struct loading *loading, const struct ba
                   loading->prefix, name))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-        if (!overlaps(source, &named))
+        if (!overlaps(source, array, &named))
             err = add_tensor(loading, array, row, name, source);
     }
     if (!err && source->n_out != array->n_rows)
@@ -303,6 +311,8 @@ static enum baton_err load_array(const struct loading *loading, struct baton_mod
     enum baton_err err = find_source(loading, array, &source);
     if (err)
         return err;
+    if (array->is_mapped)
+        return BATON_OK;
     if (!array->is_matrix) {
         read_floats(loading, array, &source, baton_model_floats_of(model, array));
         return BATON_OK;

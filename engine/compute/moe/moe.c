@@ -54,6 +54,16 @@ struct moe_loop {
 
 static const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
 
+static struct moe_loop loop_of(struct baton_forward *forward, const struct baton_mlp *mlp, float *y,
+                               struct baton_epilogue epilogue)
+{
+    return (struct moe_loop){.forward = forward,
+                             .spec = &forward->model->spec,
+                             .mlp = mlp,
+                             .y = y,
+                             .epilogue = epilogue};
+}
+
 static struct baton_epilogue gate(const struct baton_spec *spec, int n_ff)
 {
     return (struct baton_epilogue){
@@ -71,22 +81,34 @@ static int end_of_item(int item, int n)
     return end < n ? end : n;
 }
 
+/* Multiplies the weights of a row's experts by the experts' own scales. */
+static void scale_weights(const struct moe_loop *loop, const int *experts, float *weights)
+{
+    const float *scales = loop->mlp->expert_scales;
+    for (int i = 0; scales && i < loop->spec->moe.n_chosen; i++)
+        weights[i] *= scales[experts[i]];
+}
+
 static void route_rows(void *arg, int item, int worker)
 {
     const struct moe_loop *loop = arg;
     const struct baton_moe_state *state = &loop->forward->moe;
     size_t n_logits = (size_t)loop->mlp->router.n_out, k = (size_t)loop->spec->moe.n_chosen;
     (void)worker;
-    for (int r = item * BATON_ROWS_PER_ITEM; r < end_of_item(item, loop->forward->n_rows); r++)
-        baton_moe_route(&loop->spec->moe, state->logits + (size_t)r * n_logits,
-                        state->experts + (size_t)r * k, state->weights + (size_t)r * k);
+    for (int r = item * BATON_ROWS_PER_ITEM; r < end_of_item(item, loop->forward->n_rows); r++) {
+        int *experts = state->experts + (size_t)r * k;
+        float *weights = state->weights + (size_t)r * k;
+        baton_moe_route(&loop->spec->moe, state->logits + (size_t)r * n_logits, experts, weights);
+        scale_weights(loop, experts, weights);
+    }
 }
 
-static void route(struct moe_loop *loop, struct baton_input *input)
+static void route(struct moe_loop *loop, struct baton_input *input, float scale)
 {
     struct baton_forward *forward = loop->forward;
     struct baton_moe_state *state = &forward->moe;
-    baton_forward_linear(forward, &loop->mlp->router, input, state->logits, store);
+    const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = scale};
+    baton_forward_linear(forward, &loop->mlp->router, input, state->logits, scaled);
     baton_forward_share_rows(forward, route_rows, loop);
     baton_moe_plan_fill(&state->plan, state->experts, forward->n_rows, loop->spec->moe.n_chosen,
                         loop->spec->moe.n_experts);
@@ -169,7 +191,7 @@ static void combine_row(const struct moe_loop *loop, int row)
     for (int i = row * k; i < (row + 1) * k; i++)
         kernels->add_scaled(y, state->results + (size_t)state->plan.places[i] * n_embd,
                             scale * state->weights[i], n_embd);
-    if (loop->spec->moe.n_ff_shared)
+    if (loop->spec->moe.n_ff_shared && !loop->spec->moe.is_beside)
         kernels->add_scaled(y, state->shared + (size_t)row * n_embd,
                             scale * weight_of_shared(loop, row), n_embd);
 }
@@ -185,16 +207,38 @@ static void combine_rows(void *arg, int item, int worker)
 void baton_moe_run(struct baton_forward *forward, const struct baton_mlp *mlp, const float *in,
                    float *y, struct baton_epilogue epilogue)
 {
-    struct moe_loop loop = {.forward = forward,
-                            .spec = &forward->model->spec,
-                            .mlp = mlp,
-                            .y = y,
-                            .epilogue = epilogue};
+    struct moe_loop loop = loop_of(forward, mlp, y, epilogue);
     struct baton_input input = baton_input_of(in, loop.spec->n_embd);
-    route(&loop, &input);
+    route(&loop, &input, 1);
     multiply_up(&loop, &input);
     if (loop.spec->moe.n_ff_shared)
         run_shared(&loop, &input);
+    multiply_down(&loop);
+    baton_forward_share_rows(forward, combine_rows, &loop);
+}
+
+void baton_moe_run_shared(struct baton_forward *forward, const struct baton_mlp *mlp,
+                          const float *in)
+{
+    struct moe_loop loop = loop_of(forward, mlp, NULL, store);
+    struct baton_input input = baton_input_of(in, loop.spec->n_embd);
+    run_shared(&loop, &input);
+}
+
+void baton_moe_choose(struct baton_forward *forward, const struct baton_mlp *mlp, const float *in,
+                      float scale)
+{
+    struct moe_loop loop = loop_of(forward, mlp, NULL, store);
+    struct baton_input input = baton_input_of(in, loop.spec->n_embd);
+    route(&loop, &input, scale);
+}
+
+void baton_moe_run_chosen(struct baton_forward *forward, const struct baton_mlp *mlp,
+                          const float *in, float *y)
+{
+    struct moe_loop loop = loop_of(forward, mlp, y, store);
+    struct baton_input input = baton_input_of(in, loop.spec->n_embd);
+    multiply_up(&loop, &input);
     multiply_down(&loop);
     baton_forward_share_rows(forward, combine_rows, &loop);
 }

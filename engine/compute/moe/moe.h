@@ -41,4 +41,14 @@ size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *
 void baton_moe_run(struct baton_forward *forward, const struct baton_mlp *mlp, const float *in,
                    float *y, struct baton_epilogue epilogue);
 
+/* The parts of it, for a mixture whose parts have inputs of their own [n_rows][C]: the shared
+ * expert, whose result is in the state's `shared`; the router, whose logits are multiplied by a
+ * scale; the experts that it chose, whose sum is stored in y. */
+void baton_moe_run_shared(struct baton_forward *forward, const struct baton_mlp *mlp,
+                          const float *in);
+void baton_moe_choose(struct baton_forward *forward, const struct baton_mlp *mlp, const float *in,
+                      float scale);
+void baton_moe_run_chosen(struct baton_forward *forward, const struct baton_mlp *mlp,
+                          const float *in, float *y);
+
 #endif

@@ -76,7 +76,7 @@ static void norm_heads(enum baton_norm_kind kind, float *x, const float *weight,
 {
     for (size_t h = 0; h < (size_t)n_heads; h++) {
         float *head = x + h * (size_t)head_dim;
-        norm(kind, head, head, weight + h * weight_stride, NULL, head_dim, epsilon);
+        norm(kind, head, head, weight ? weight + h * weight_stride : NULL, NULL, head_dim, epsilon);
     }
 }
 

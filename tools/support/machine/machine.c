@@ -47,7 +47,7 @@ static void choose(void *arg, const struct baton_model *model, const struct bato
         dtypes->ranges[0].dtype = dtype_of(arg, spec, array, BATON_SLICE_ALL);
         return;
     }
-    dtypes->n = 3;
+    dtypes->n = 1 + (array->n_rows - q_width) / kv_width; /* without V where it is K */
     for (int i = 0; i < dtypes->n; i++)
         dtypes->ranges[i] = (struct baton_dtype_range){
             .n_rows = i ? kv_width : q_width, .dtype = dtype_of(arg, spec, array, slices[i])};

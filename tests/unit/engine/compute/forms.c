@@ -152,6 +152,49 @@ static void mixture(struct baton_spec *spec)
     spec->layers[0].is_moe = spec->layers[2].is_moe = true;
 }
 
+/* Inputs of layers, layer scales, values that are keys, shared K and V, heads of several sizes. */
+static void gemma4(struct baton_spec *spec)
+{
+    static const struct baton_layer_spec layers[] = {
+        {.n_kv_heads = 3, .head_dim = 10, .n_ff = 33, .rope = 0, .kv_from = 0, .window = 11},
+        {.n_kv_heads = 1,
+         .head_dim = 20,
+         .n_ff = 33,
+         .rope = 1,
+         .kv_from = 1,
+         .values_are_keys = true},
+        {.n_kv_heads = 3, .head_dim = 10, .n_ff = 66, .rope = 0, .kv_from = 0, .window = 11},
+    };
+    no_biases(spec);
+    spec->form = BATON_BLOCK_SANDWICH;
+    spec->activation = BATON_ACT_GELU_TANH;
+    spec->qk_norm = BATON_QK_NORM_HEAD;
+    spec->norms_values = spec->has_layer_scales = true;
+    spec->n_per_layer = 18;
+    spec->score_scale = 1;
+    spec->logit_cap = 30;
+    add_rope(spec, 10, 100, 1);
+    add_rope(spec, 20, 10000, 1);
+    for (int i = 3; i < 10; i++)
+        spec->ropes[1].inverse[i] = 0;
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i] = layers[i];
+}
+
+/* Experts beside an MLP in two of three layers. */
+static void beside(struct baton_spec *spec)
+{
+    gemma4(spec);
+    spec->n_per_layer = 0;
+    spec->moe = (struct baton_moe_spec){.n_experts = 5,
+                                        .n_chosen = 2,
+                                        .n_ff = 21,
+                                        .n_ff_shared = 30,
+                                        .renormalises = true,
+                                        .is_beside = true};
+    spec->layers[0].is_moe = spec->layers[2].is_moe = true;
+}
+
 const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *spec)
 {
     static const struct {
@@ -161,7 +204,8 @@ const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *s
         {"gpt2", gpt2},       {"llama", llama},       {"gemma", gemma},
         {"olmo", olmo},       {"cohere", cohere},     {"gpt_neox", gpt_neox},
         {"gpt_oss", gpt_oss}, {"qwen_moe", qwen_moe}, {"shared K and V", shared_kv},
-        {"uneven", uneven},   {"mixture", mixture},
+        {"uneven", uneven},   {"mixture", mixture},   {"gemma4", gemma4},
+        {"beside", beside},
     };
     const struct baton_gpt2_sizes sizes = {.n_layers = 3,
                                            .n_embd = 36,
