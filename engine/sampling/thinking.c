@@ -66,7 +66,8 @@ static uint16_t meet(const char *marker, uint16_t n, char byte)
     size_t n_seen = (size_t)n + 1, n_marker = strlen(marker);
     memcpy(seen, marker, n);
     seen[n] = byte;
-    while (n_seen && (n_seen > n_marker || memcmp(seen + (size_t)n + 1 - n_seen, marker, n_seen)))
+    while (n_seen &&
+           (n_seen > n_marker || memcmp(seen + (size_t)n + 1 - n_seen, marker, n_seen) != 0))
         n_seen--;
     return (uint16_t)n_seen;
 }

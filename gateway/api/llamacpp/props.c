@@ -8,6 +8,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/llamacpp/writer.h"
+#include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/params/prompts.h"
 
@@ -73,8 +74,8 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
     gw_answer_close(&answer, exchange, 200);
 }
 
-void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
-                                const struct baton_json *body)
+static void apply_template(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body)
 {
     struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
@@ -98,4 +99,17 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
     }
     baton_tokens_fini(&tokens);
     gw_builder_fini(&builder);
+}
+
+void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
+                                const struct baton_json *body)
+{
+    struct gw_fields given = gw_fields(body);
+    given.schema = api->schema;
+    struct baton_json *made = gw_chat_body(&given);
+    if (made)
+        apply_template(api, exchange, made);
+    else
+        gw_answer_problem(exchange, &given.problem);
+    baton_json_free(made);
 }

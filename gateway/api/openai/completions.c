@@ -4,6 +4,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/completion/tool_choice.h"
+#include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/prompt_logprobs.h"
 #include "gateway/api/openai/writer.h"
@@ -16,13 +17,12 @@ enum { COMPLETION_NEW_TOKENS = 16 };
 static const char *const ignored[] = {"user", "store", "metadata", "prompt_cache_key",
                                       "safety_identifier"};
 
-static const char *const unsupported[] = {"functions", "function_call", "modalities", "audio",
-                                          "web_search_options"};
+static const char *const unsupported[] = {"modalities", "audio", "web_search_options"};
 static const char *const only_of_completions[] = {"suffix"};
 
 /* Fields for the chat template, which a plain prompt does not use. */
-static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort",
-                                           "reasoning_format"};
+static const char *const only_of_chat[] = {"tools",         "tool_choice",      "functions",
+                                           "function_call", "reasoning_effort", "reasoning_format"};
 
 /* The names of llama.cpp, Ollama, vLLM, TGI and Mistral for fields of these routes. */
 static const struct gw_alias aliases[] = {
@@ -236,13 +236,16 @@ static bool read_reasoning_format(struct gw_fields *fields)
     return gw_field_word(fields, "reasoning_format", formats, 3) != 0;
 }
 
-void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+/* Answers the rewritten body of a chat. */
+static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                 const struct baton_json *given)
 {
     struct gw_completion_builder builder;
     struct gw_fields *fields = &builder.fields;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
-    struct gw_openai_options own = {.chat = true};
+    struct gw_openai_options own = {.chat = true,
+                                    .has_functions = gw_chat_body_has_functions(given)};
     const char *length_name;
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = &own;
@@ -264,6 +267,20 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     if (has_reasoning)
         gw_builder_extract_reasoning(&builder);
     gw_builder_constrain_tools(&builder, input.tools, &choice);
+    if (!own.has_functions)
+        own.tools = baton_json_share(baton_json_get(given, "tools"));
     gw_builder_start(&builder, &gw_openai_writer, length_name, wanted,
                      builder.options.no_output ? 1 : api->facts->n_context_tokens);
+}
+
+void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_fields given = gw_fields(body);
+    given.schema = api->schema;
+    struct baton_json *made = gw_chat_body(&given);
+    if (made)
+        chat(api, exchange, made, body);
+    else
+        gw_completion_refuse(api, exchange, &given.problem);
+    baton_json_free(made);
 }

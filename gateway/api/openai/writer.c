@@ -4,7 +4,9 @@
 
 #include "common/base/array.h"
 #include "gateway/api/completion/timings.h"
+#include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/prompt_logprobs.h"
+#include "gateway/api/openai/tools.h"
 
 static const struct gw_openai_options *own_of(const struct gw_completion *completion)
 {
@@ -17,7 +19,9 @@ static const char *finish_reason(const struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     if (completion->options.no_output || request->output.finish == GW_FINISH_LENGTH)
         return "length";
-    return choice->calls.n ? "tool_calls" : "stop";
+    return !choice->calls.n                    ? "stop"
+           : own_of(completion)->has_functions ? "function_call"
+                                               : "tool_calls";
 }
 
 /* ---- parts of every answer ---- */
@@ -139,27 +143,74 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 /* Writes the choice's calls that no chunk has had yet. */
 static void put_calls(struct baton_json_out *out, const struct gw_choice *choice)
 {
+    const struct gw_openai_sent *sent = choice->own;
     const struct baton_buf *json = &choice->calls.json;
-    if (!json->len)
+    size_t n = json->len ? sent->n_function : 0;
+    if (n)
+        baton_json_put_raw(out, "function_call", baton_buf_text(json), n);
+    n += n > 0; /* the comma between it and further calls, of which the older form has none */
+    if (json->len <= n)
         return;
     baton_json_open(out, "tool_calls", '[');
-    baton_json_put_raw(out, NULL, baton_buf_text(json), json->len);
+    baton_json_put_raw(out, NULL, baton_buf_text(json) + n, json->len - n);
     baton_json_close(out, ']');
 }
 
-/* index: chunks number the calls, because OpenAI may send a call in several chunks. */
-static void put_call(struct baton_json_out *out, const struct gw_tool_call *call, bool index)
+/* Whether the call is to a custom tool, whose input is text. */
+static bool is_custom(const struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    baton_json_open(out, NULL, '{');
-    if (index)
-        baton_json_put_int(out, "index", call->index);
-    baton_json_put_string(out, "id", call->id);
-    baton_json_put_string(out, "type", "function");
-    baton_json_open(out, "function", '{');
-    baton_json_put_text(out, "name", call->name, call->n_name);
+    return gw_chat_body_is_custom(own_of(choice->completion)->tools, call->name, call->n_name);
+}
+
+static bool is_function_call(const struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    return own_of(choice->completion)->has_functions && !call->index;
+}
+
+static void put_function(struct baton_json_out *out, const char *key,
+                         const struct gw_tool_call *call, bool has_name)
+{
+    baton_json_open(out, key, '{');
+    if (has_name)
+        baton_json_put_text(out, "name", call->name, call->n_name);
     baton_json_put_text(out, "arguments", call->arguments, call->n_arguments);
     baton_json_close(out, '}');
+}
+
+static void put_tool_call(struct baton_json_out *out, const struct gw_choice *choice,
+                          const struct gw_tool_call *call, bool is_first)
+{
+    const char *type = is_custom(choice, call) ? "custom" : "function";
+    baton_json_open(out, NULL, '{');
+    if (choice->completion->options.streaming) /* OpenAI may send a call in several chunks */
+        baton_json_put_int(out, "index", call->index);
+    if (is_first) {
+        baton_json_put_string(out, "id", call->id);
+        baton_json_put_string(out, "type", type);
+    }
+    if (!is_custom(choice, call)) {
+        put_function(out, type, call, is_first);
+    } else {
+        baton_json_open(out, type, '{');
+        baton_json_put_text(out, "name", call->name, call->n_name);
+        gw_tools_put_input(out, "input", call);
+        baton_json_close(out, '}');
+    }
     baton_json_close(out, '}');
+}
+
+/* Adds a piece of a call, or a whole one, to those that are to be written. */
+static void add_call(struct gw_choice *choice, const struct gw_tool_call *call, bool is_first)
+{
+    struct gw_openai_sent *sent = choice->own;
+    struct baton_json_out out = gw_choice_calls_out(choice);
+    bool is_function = is_function_call(choice, call);
+    if (is_function)
+        put_function(&out, NULL, call, is_first);
+    else
+        put_tool_call(&out, choice, call, is_first);
+    if (is_function || choice->completion->options.streaming)
+        sent->n_function = is_function ? choice->calls.json.len : 0;
 }
 
 /* The content of a chunk; text NULL: none. */
@@ -334,30 +385,27 @@ static void write_pieces(struct gw_choice *choice)
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    struct baton_json_out out = gw_choice_calls_out(choice);
-    bool streaming = choice->completion->options.streaming;
-    put_call(&out, call, streaming);
-    if (streaming)
+    add_call(choice, call, true);
+    if (choice->completion->options.streaming)
         write_pieces(choice);
 }
 
 static void write_call_begin(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    struct baton_json_out out = gw_choice_calls_out(choice);
-    put_call(&out, call, true);
+    add_call(choice, call, true);
     write_pieces(choice);
 }
 
 static void write_call_more(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    struct baton_json_out out = gw_choice_calls_out(choice);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_int(&out, "index", call->index);
-    baton_json_open(&out, "function", '{');
-    baton_json_put_text(&out, "arguments", call->arguments, call->n_arguments);
-    baton_json_close(&out, '}');
-    baton_json_close(&out, '}');
+    add_call(choice, call, false);
     write_pieces(choice);
+}
+
+static void fini_options(void *own)
+{
+    struct gw_openai_options *options = own;
+    baton_json_free(options->tools);
 }
 
 static void write_end(struct gw_choice *choice)
@@ -380,7 +428,9 @@ const struct gw_answer_writer gw_openai_writer = {
     .progress = write_progress,
     .text = write_text,
     .call = on_call,
+    .wants_whole = is_custom,
     .tells_cut_calls = true,
+    .fini_options = fini_options,
     .call_begin = write_call_begin,
     .call_more = write_call_more,
     .end = write_end,

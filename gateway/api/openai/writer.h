@@ -18,8 +18,9 @@
 
 /* The writer's state of a choice. */
 struct gw_openai_sent {
-    bool has_prompt; /* a chunk had the prompt's ids */
-    size_t n_ids;    /* of the output's, in chunks so far */
+    bool has_prompt;   /* a chunk had the prompt's ids */
+    size_t n_ids;      /* of the output's, in chunks so far */
+    size_t n_function; /* bytes of the calls that are told as function_call: the first one */
 };
 
 struct gw_openai_options {
@@ -29,6 +30,8 @@ struct gw_openai_options {
     bool each_usage;    /* every chunk has the usage so far */
     bool token_ids;     /* the ids of prompt and output */
     bool prompt_logprobs;
+    bool has_functions;       /* the first call is a function_call, in OpenAI's older form */
+    struct baton_json *tools; /* the client's, of which custom calls have their own form; or NULL */
 };
 
 extern const struct gw_answer_writer gw_openai_writer;

@@ -36,6 +36,8 @@ static const struct {
     {"enable_thinking", "Enable or disable reasoning"},
     {"encoding_format", "The encoding of embeddings"},
     {"format", "Constrain the answer to JSON, or to a schema"},
+    {"function_call", "Whether a function is called, in the older form of tool_choice"},
+    {"functions", "Functions, in the older form of tools; a call is function_call"},
     {"grammar", "A grammar (GBNF, or TGI's object) that the output must match"},
     {"guided_choice", "The texts of which the output must be one"},
     {"guided_decoding_backend", "Ignored"},

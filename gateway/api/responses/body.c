@@ -2,6 +2,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/json_util.h"
+#include "gateway/api/openai/tools.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/responses/tools.h"
 
@@ -77,6 +78,7 @@ struct baton_json *gw_responses_body(struct gw_fields *fields,
             gw_json_set(fields, made, key, member);
     }
     gw_json_set(fields, made, input, input_of(fields, conversation));
+    gw_tools_restrict(fields, made);
     if (!fields->failed)
         return made;
     baton_json_free(made);

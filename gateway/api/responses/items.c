@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "gateway/api/openai/tools.h"
 #include "gateway/api/responses/tools.h"
 #include "gateway/api/responses/turn.h"
 
@@ -95,16 +96,10 @@ static const char *kind_of_call(const struct gw_response_tool *tool)
 static void put_arguments(struct baton_json_out *out, const char *key,
                           const struct gw_response_tool *tool, const struct gw_tool_call *call)
 {
-    struct baton_json *arguments = NULL;
-    const char *text = NULL;
-    size_t n = 0;
-    if (tool->is_custom && !baton_json_parse(call->arguments, call->n_arguments, &arguments, NULL))
-        text = baton_json_string(baton_json_get(arguments, "input"), &n);
-    if (text)
-        baton_json_put_text(out, key, text, n);
+    if (tool->is_custom)
+        gw_tools_put_input(out, key, call);
     else
         baton_json_put_text(out, key, call->arguments, call->n_arguments);
-    baton_json_free(arguments);
 }
 
 static void put_call(struct baton_json_out *out, const char *key, const struct gw_choice *choice,

@@ -6,8 +6,9 @@
 #include "common/base/array.h"
 #include "common/base/buf.h"
 #include "gateway/api/json_util.h"
+#include "gateway/api/openai/tools.h"
 
-enum { MAX_TOOLS = 1024, NAME_MAX_BYTES = 1024, DESCRIPTION_MAX_BYTES = 1 << 20, PLACE_BYTES = 48 };
+enum { MAX_TOOLS = 1024, NAME_MAX_BYTES = 1024, PLACE_BYTES = 48 };
 
 static const char between[] = "__"; /* joins a namespace and a name, as MCP's clients do */
 
@@ -130,38 +131,6 @@ static void add_members(const struct walk *walk, struct baton_json *function,
     }
 }
 
-static void put_text(struct baton_buf *out, const char *before, const struct baton_json *text)
-{
-    size_t n = 0;
-    const char *bytes = baton_json_string(text, &n);
-    baton_buf_append(out, before, bytes ? strlen(before) : 0);
-    baton_buf_append(out, bytes, bytes ? n : 0);
-}
-
-/* Gives the function of a custom tool one argument, the free text `input`. A grammar of the tool
- * only goes into the description: nothing constrains the text to it. */
-static void add_input(const struct walk *walk, struct baton_json *function,
-                      const struct baton_json *tool)
-{
-    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"input\":{\"type\":"
-                                 "\"string\"}},\"required\":[\"input\"],"
-                                 "\"additionalProperties\":false}";
-    const struct baton_json *format = baton_json_get(tool, "format");
-    struct baton_json *parameters = NULL;
-    struct baton_buf text;
-    baton_buf_init(&text, DESCRIPTION_MAX_BYTES);
-    put_text(&text, "", baton_json_get(tool, "description"));
-    put_text(&text, "\n\nThe input is text of this grammar:\n",
-             baton_json_get(format, "definition"));
-    if (baton_json_parse(schema, strlen(schema), &parameters, NULL))
-        parameters = NULL; /* no memory: setting NULL below reports it */
-    if (text.len)
-        gw_json_set(walk->fields, function, "description",
-                    baton_json_new_text(baton_buf_text(&text), text.len));
-    gw_json_set(walk->fields, function, "parameters", parameters);
-    baton_buf_fini(&text);
-}
-
 static void add_function(const struct walk *walk, const char *place, const struct baton_json *tool)
 {
     const struct baton_json *own = baton_json_get(tool, "name");
@@ -174,7 +143,8 @@ static void add_function(const struct walk *walk, const char *place, const struc
     made = gw_json_function(walk->fields, name, &function);
     baton_json_free(name);
     if (function && gw_json_is_type(tool, "custom"))
-        add_input(walk, function, tool);
+        gw_tools_add_input(walk->fields, function, baton_json_get(tool, "description"),
+                           baton_json_get(baton_json_get(tool, "format"), "definition"));
     else if (function)
         add_members(walk, function, tool);
     gw_json_push(walk->fields, walk->functions, made);
@@ -242,7 +212,8 @@ struct baton_json *gw_response_tool_choice(struct gw_fields *fields,
 {
     const char *type = baton_json_string(baton_json_get(choice, "type"), NULL);
     bool is_named = gw_json_is_type(choice, "function") || gw_json_is_type(choice, "custom");
-    if (!gw_json_is_object(choice) || baton_json_get(choice, "function"))
+    if (!gw_json_is_object(choice) || baton_json_get(choice, "function") ||
+        gw_json_is_type(choice, "allowed_tools")) /* gw_tools_restrict reads it */
         return baton_json_share(choice);
     struct baton_json *made = NULL, *function, *name = gw_response_tool_name(choice);
     if (is_named && name)

@@ -55,7 +55,7 @@ test('a field without the one that it needs is a BadRequestError', async () => {
 });
 
 test('what is not served is a BadRequestError that names it', async () => {
-  await assert.rejects(chat({ tools: [{ type: 'custom', custom: { name: 'f' } }] }),
+  await assert.rejects(chat({ tools: [{ type: 'computer', name: 'f' }] }),
     isError(OpenAI.BadRequestError, 400, { param: 'tools', code: 'invalid_value' }));
   await assert.rejects(complete({ suffix: 'end' }),
     isError(OpenAI.BadRequestError, 400, { param: 'suffix', code: 'unsupported_field' }));
