@@ -16,6 +16,7 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/files/files.h"
 #include "gateway/api/model_names.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/responses/store.h"
@@ -71,6 +72,7 @@ struct gateway {
     struct gw_certificate certificate;
     struct gw_http_server *server;
     struct gw_streams streams;
+    struct gw_files files;
     struct gw_api api;
     struct gw_openapi *openapi;
     bool closing;
@@ -285,6 +287,8 @@ static void on_tick(uv_timer_t *timer)
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
     gw_response_store_tick(gateway->api.responses, now_ns);
     gw_streams_tick(&gateway->streams, now_ns);
+    if (gateway->api.files)
+        gw_files_tick(gateway->api.files, (int64_t)time(NULL));
     if (gateway->dispatcher.admission.draining &&
         (!gw_http_is_busy(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
@@ -425,6 +429,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .access = gateway->access,
                         .exposure = &gateway->exposure,
                         .streams = &gateway->streams,
+                        .files = *options->files_dir ? &gateway->files : NULL,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
     gateway->api.bodies = gw_bodies_create(&gateway->loop, http.max_body_bytes);
@@ -496,6 +501,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->fleet.cluster_token,
                                        gateway->options->fleet.cluster_token_file, why);
+    if (!err && *gateway->options->files_dir)
+        err = gw_files_open(&gateway->files, gateway->options->files_dir,
+                            (uint64_t)gateway->options->files_bytes, why);
     const struct gw_doors doors = gw_settings_doors(gateway->options);
     if (!err)
         err = gw_exposure_check(&doors, &gateway->token, &gateway->exposure, why);
@@ -544,6 +552,7 @@ static void release(struct gateway *gateway)
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
+    gw_files_close(&gateway->files);
     gw_openapi_destroy(gateway->openapi);
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
@@ -565,6 +574,7 @@ static void keep_little_free_memory(void)
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
     struct gateway gateway = {.options = options, .epoch = baton_random_id(), .spans = {.fd = -1}};
+    gw_files_init(&gateway.files);
     gateway.metrics.slo =
         (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     keep_little_free_memory();

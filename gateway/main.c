@@ -93,6 +93,11 @@ static const struct baton_option option_table[] = {
         "bytes", "memory for stored responses"),
     REAL(stored_response_s, "stored-response-s", "86400", 1, 1e9, "s",
          "lifetime of a stored response"),
+    TEXT(files_dir, "files-dir", "",
+         "private directory for the files of /v1/files and /v1/batches, which outlive the gateway; "
+         "\"\": none are stored"),
+    INT(files_bytes, "files-bytes", "1073741824", 1 << 20, INT64_C(1) << 40, "bytes",
+        "disk space for these files, at most half of it per API key"),
     REAL(resume_s, "resume-s", "60", 0, 86400, "s",
          "time that a resumable stream waits for its client, and that its end is kept; 0 = no "
          "stream is resumable"),

@@ -23,7 +23,7 @@ struct gw_options {
     const char *host, *inbox, *id, *ssl_certfile, *ssl_keyfile;
     const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
     const char *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
-    const char *chat_template, *served_model_name;
+    const char *chat_template, *served_model_name, *files_dir;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share KV blocks of other prompts */
@@ -39,7 +39,7 @@ struct gw_options {
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t max_queued, max_queued_tokens, max_per_key, max_attempts, migration_limit;
     int64_t max_connections_per_address;
-    int64_t stored_responses, stored_response_bytes;
+    int64_t stored_responses, stored_response_bytes, files_bytes;
     double stored_response_s;
     int64_t resume_bytes, resume_total_bytes;
     double resume_s;

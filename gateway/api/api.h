@@ -19,6 +19,7 @@
 struct gw_access;
 struct gw_bodies;
 struct gw_completions;
+struct gw_files;
 struct gw_loop_lag;
 struct gw_kv_debug;
 struct gw_openapi;
@@ -60,6 +61,7 @@ struct gw_api {
     struct gw_kv_debug *kv_debug;
     struct gw_response_store *responses; /* stored responses */
     struct gw_streams *streams;          /* resumable streams */
+    struct gw_files *files;              /* NULL: none are stored */
     const struct gw_openapi *openapi;    /* the description of all routes */
     struct gw_body_schema *schema;       /* set while the endpoint runs to record it; else NULL */
 };
@@ -67,7 +69,20 @@ struct gw_api {
 /* An exchange's data, if not NULL, points to a struct that begins with this. It says what the
  * client waits for: a body that is being parsed (routes/bodies.c), a completion, the events of a
  * resumable stream (streams/stream.h), or workers' reports (debug_kv.c). */
-enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
+enum gw_exchange_user {
+    GW_USER_PARSE,
+    GW_USER_COMPLETION,
+    GW_USER_STREAM,
+    GW_USER_KV_DEBUG,
+    GW_USER_OTHER
+};
+
+/* What a client of GW_USER_OTHER waits for. */
+struct gw_other_user {
+    enum gw_exchange_user user;
+    void (*gone)(struct gw_other_user *self);
+    void (*full)(struct gw_other_user *self, bool full); /* NULL: it sends no stream */
+};
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->schema
  * it is empty, and the exchange is NULL. */

@@ -21,6 +21,7 @@ enum {
     GW_FOR_OPERATORS = 64,     /* other clients get a 403 */
     GW_NAMES_A_SECRET = 128,   /* the path's {id}: logs show its first characters only */
     GW_NAME_HAS_SLASHES = 512, /* the path's {id} is the rest of the path */
+    GW_TAKES_FORM = 1024,      /* multipart/form-data, which the endpoint reads itself */
     GW_ONLY_ACCEPTS = 256      /* answers 202: the work goes on */
 };
 

@@ -46,6 +46,7 @@
 #include "common/base/list.h"
 #include "common/http/chunked.h"
 #include "gateway/http/addresses.h"
+#include "gateway/http/local.h"
 #include "gateway/http/reader.h"
 #include "gateway/http/server.h"
 #include "gateway/http/tls.h"
@@ -125,6 +126,20 @@ BATON_LIST(gw_gathered_list, struct gw_conn, gathered)
 BATON_LIST(gw_watched_list, struct gw_conn, watched)
 BATON_LIST(gw_hello_list, struct gw_conn, waits)
 
+/* A request of the gateway's own (local.h). */
+struct gw_local {
+    struct baton_node due; /* in server->locals when it resumes, or has its answer */
+    struct gw_http_server *server;
+    struct gw_exchange *exchange;
+    struct gw_local_request request;
+    struct baton_buf body; /* of the answer */
+    int status;
+    double retry_after_s;
+    bool has_ended;
+};
+
+BATON_LIST(gw_local_list, struct gw_local, due)
+
 struct gw_http_server {
     struct gw_http_options options;
     uv_loop_t *loop;
@@ -143,7 +158,8 @@ struct gw_http_server {
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
-    struct gw_heavy_list heavy; /* one is resumed each turn */
+    struct gw_heavy_list heavy;  /* one is resumed each turn */
+    struct gw_local_list locals; /* one is attended to each turn */
     struct gw_watched_list watched;
     struct gw_hello_list hellos; /* whole ones, in order of arrival */
     struct gw_crowds unfinished, handshakes;
@@ -159,8 +175,9 @@ struct gw_http_server {
 };
 
 struct gw_exchange {
-    struct gw_conn *conn;
-    void *data; /* the handler's */
+    struct gw_conn *conn;   /* NULL: */
+    struct gw_local *local; /* the request is the gateway's own */
+    void *data;             /* the handler's */
     const char *method, *path, *query;
     const char *headers; /* n_headers times name, 0, value, 0; names in lower case */
     size_t n_headers;
@@ -196,6 +213,8 @@ void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
 void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn);
 /* Lets the timer poll the connection until gw_conn_check returns false. */
 void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn);
+/* Runs the sweep before the loop sleeps again. */
+void gw_server_sweep(struct gw_http_server *server);
 /* Frees a stopped server after its last handle is closed. */
 void gw_server_release(struct gw_http_server *server);
 
@@ -292,6 +311,17 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
 void gw_exchange_arrived(struct gw_exchange *exchange);
 /* Ends the exchange for its handler: frees what the answer does not need. */
 void gw_exchange_retire(struct gw_exchange *exchange);
+
+/* ---- local.c ---- */
+
+enum { GW_LOCAL_ANSWER_MAX_BYTES = 64 << 20 };
+
+/* Lets the sweep attend to it: resume it, or pass its answer on. */
+void gw_local_due(struct gw_exchange *exchange);
+void gw_local_attend(struct gw_local *local);
+/* Takes the answer's end: n more bytes, or an error in place of all. */
+void gw_local_answer(struct gw_exchange *exchange, int status, const char *body, size_t n);
+void gw_local_refuse(struct gw_exchange *exchange, const struct gw_error *error);
 
 /* ---- access_line.c ---- */
 

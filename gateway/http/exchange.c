@@ -168,7 +168,7 @@ char *gw_exchange_take_body(struct gw_exchange *exchange)
 
 const char *gw_exchange_peer(const struct gw_exchange *exchange)
 {
-    return exchange->conn->peer;
+    return exchange->local ? "batch" : exchange->conn->peer;
 }
 
 const char *gw_exchange_id(const struct gw_exchange *exchange)
@@ -204,6 +204,10 @@ int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)
 void gw_exchange_resume(struct gw_exchange *exchange)
 {
     exchange->resumes = true;
+    if (exchange->local) {
+        gw_local_due(exchange);
+        return;
+    }
     gw_server_resume(exchange->conn->server, exchange->conn);
 }
 

@@ -12,7 +12,12 @@ static void charge(struct gw_account *account, enum gw_limit limit, size_t n)
 
 static struct gw_account *address_of(const struct gw_conn *conn)
 {
-    return conn->address ? conn->address->account : NULL;
+    return conn && conn->address ? conn->address->account : NULL;
+}
+
+static struct gw_http_server *server_of(const struct gw_exchange *exchange)
+{
+    return exchange->local ? exchange->local->server : exchange->conn->server;
 }
 
 /* ---- connections ---- */
@@ -73,7 +78,7 @@ bool gw_exchange_take_account(struct gw_exchange *exchange, struct gw_account *a
 {
     char text[GW_LIMIT_TEXT_BYTES];
     struct gw_error refusal;
-    struct gw_http_server *server = exchange->conn->server;
+    struct gw_http_server *server = server_of(exchange);
     if (!allows(server, account, GW_LIMIT_requests, text, &refusal) ||
         !allows(server, account, GW_LIMIT_bytes, text, &refusal)) {
         gw_exchange_respond_error(exchange, &refusal);
@@ -89,7 +94,7 @@ bool gw_exchange_may_generate(struct gw_exchange *exchange)
 {
     char text[GW_LIMIT_TEXT_BYTES];
     struct gw_error refusal;
-    struct gw_http_server *server = exchange->conn->server;
+    struct gw_http_server *server = server_of(exchange);
     if (allows(server, address_of(exchange->conn), GW_LIMIT_tokens, text, &refusal) &&
         allows(server, exchange->account, GW_LIMIT_tokens, text, &refusal))
         return true;

@@ -164,6 +164,10 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
     struct gw_conn *conn = exchange->conn;
     struct baton_buf head;
     char length[48] = "";
+    if (exchange->local) {
+        gw_local_answer(exchange, status, body, n);
+        return;
+    }
     baton_buf_init(&head, HEAD_MAX_BYTES);
     if (conn->server->draining)
         conn->keep_alive = false;
@@ -178,6 +182,10 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
 void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_error *error)
 {
     struct gw_conn *conn = exchange->conn;
+    if (exchange->local) {
+        gw_local_refuse(exchange, error);
+        return;
+    }
     if (conn->server->draining)
         conn->keep_alive = false;
     gw_conn_send_error(conn, error);
@@ -189,8 +197,12 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
 {
     struct gw_conn *conn = exchange->conn;
     struct baton_buf head;
-    baton_buf_init(&head, HEAD_MAX_BYTES);
     exchange->streaming = true;
+    if (exchange->local) { /* its events become the body */
+        exchange->status = status;
+        return;
+    }
+    baton_buf_init(&head, HEAD_MAX_BYTES);
     exchange->chunked = exchange->minor == 1;
     if (conn->server->draining || !exchange->chunked)
         conn->keep_alive = false;
@@ -219,6 +231,10 @@ void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, s
 {
     if (!n || exchange->is_head) /* an empty chunk would end the body */
         return;
+    if (exchange->local) {
+        baton_buf_append(&exchange->local->body, bytes, n);
+        return;
+    }
     char size[CHUNK_SIZE_BYTES];
     uv_buf_t payload = gw_part(bytes, n);
     size_t n_sent = n;
@@ -236,6 +252,10 @@ void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, s
 void gw_exchange_stream_end(struct gw_exchange *exchange)
 {
     uv_buf_t last = gw_part("0\r\n\r\n", 5);
+    if (exchange->local) {
+        gw_local_answer(exchange, exchange->status, "", 0);
+        return;
+    }
     if (exchange->chunked && !exchange->is_head)
         gw_conn_send(exchange->conn, &last, 1);
     end(exchange);
@@ -243,12 +263,13 @@ void gw_exchange_stream_end(struct gw_exchange *exchange)
 
 size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange)
 {
-    return gw_conn_untaken_bytes(exchange->conn);
+    return exchange->local ? 0 : gw_conn_untaken_bytes(exchange->conn);
 }
 
 void gw_exchange_cut(struct gw_exchange *exchange, const char *reason)
 {
-    gw_conn_cut(exchange->conn, reason);
+    if (!exchange->local) /* only resumable streams are cut, which clients ask for */
+        gw_conn_cut(exchange->conn, reason);
 }
 
 void gw_exchange_drained(struct gw_exchange *exchange)

@@ -106,9 +106,17 @@ static void on_sweep(uv_idle_t *idle)
     }
     if (server->heavy.n)
         gw_conn_resume(gw_heavy_list_pop_front(&server->heavy));
+    else if (server->locals.n)
+        gw_local_attend(gw_local_list_pop_front(&server->locals));
     accept_on(server);
-    if (!server->due.n && !server->heavy.n && !server->n_accepted)
+    if (!server->due.n && !server->heavy.n && !server->locals.n && !server->n_accepted)
         uv_idle_stop(idle);
+}
+
+void gw_server_sweep(struct gw_http_server *server)
+{
+    if (!server->stopping)
+        uv_idle_start(&server->sweep, on_sweep);
 }
 
 void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn)
@@ -212,6 +220,7 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
         gw_conn_list_init(&server->conns[state]);
     gw_due_list_init(&server->due);
     gw_heavy_list_init(&server->heavy);
+    gw_local_list_init(&server->locals);
     gw_gathered_list_init(&server->gathered);
     gw_watched_list_init(&server->watched);
     gw_hello_list_init(&server->hellos);

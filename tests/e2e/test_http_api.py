@@ -83,8 +83,10 @@ def described(*headings, prefix=""):
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     """Its model fills in, too: every route does its work."""
-    options = ["--chat-template", "chatml", "--unknown-fields", "refuse"]
-    model = infill_model(tmp_path_factory.mktemp("model") / "tale")
+    folder = tmp_path_factory.mktemp("model")
+    options = ["--chat-template", "chatml", "--unknown-fields", "refuse", "--files-dir",
+               folder / "files"]
+    model = infill_model(folder / "tale")
     with Fleet(model=model, gateway_args=options) as started:
         yield started
         started.wait_all_free()
@@ -113,7 +115,7 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         of_another = path.startswith("/api/") or path in TGI
         takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache")) or (
             path == "/v1/conversations")
-        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel")) or (
+        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel", "/content")) or (
             method != "POST" and "/{id}/items" in path)
         bad = 422 if path in TGI else 400
         expected = 404 if of_nobody else 200 if takes_nothing else bad

@@ -53,8 +53,9 @@ CHUNK = 12  # names that the header of ignored fields has room for
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     """Its model fills in, too: every route does its work."""
-    model = infill_model(tmp_path_factory.mktemp("model") / "tale")
-    with Fleet(model=model, gateway_args=["--chat-template", "chatml"]) as started:
+    folder = tmp_path_factory.mktemp("model")
+    with Fleet(model=infill_model(folder / "tale"), gateway_args=[
+            "--chat-template", "chatml", "--files-dir", folder / "files"]) as started:
         yield started
         started.wait_all_free()
 
@@ -70,7 +71,8 @@ def bodies(document):
     """(path, schema of its body) of every route that takes one."""
     posts = [(path, methods.get("post", {})) for path, methods in document["paths"].items()]
     return [(path, post["requestBody"]["content"]["application/json"]["schema"])
-            for path, post in posts if "requestBody" in post]
+            for path, post in posts if "application/json" in post.get("requestBody", {}).get(
+                "content", {})]
 
 
 def is_kind(value, name):

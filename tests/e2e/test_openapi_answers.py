@@ -59,7 +59,8 @@ def calling(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "tools.jinja").write_text(TEMPLATE)
     with Fleet(model=infill_model(folder / "tale"),
-               gateway_args=["--chat-template", folder / "tools.jinja"]) as started:
+               gateway_args=["--chat-template", folder / "tools.jinja", "--files-dir",
+                             folder / "files"]) as started:
         yield started
         started.wait_all_free()
 
@@ -146,6 +147,19 @@ def test_a_conversation_is_as_it_is_described(calling, told):
         status, answer, _ = calling.request(method.upper(), place)
         assert status == 200, answer
         check(told, method, f"/v1/conversations/{{id}}{end}", answer)
+
+
+def test_a_file_is_as_it_is_described(calling, told):
+    form = ('--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--x\r\n'
+            'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n{}\r\n--x--\r\n')
+    made = calling.request("POST", "/v1/files", form, headers={
+        "Content-Type": "multipart/form-data; boundary=x"})[1]
+    check(told, "post", "/v1/files", made)
+    for method, path in (("get", "/v1/files"), ("get", "/v1/files/{id}"),
+                         ("delete", "/v1/files/{id}")):
+        status, answer, _ = calling.request(method.upper(), path.replace("{id}", made["id"]))
+        assert status == 200
+        check(told, method, path, answer)
 
 
 def test_a_drained_worker_is_as_it_is_described(told):

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 
 import pytest
-from fleet import BIN, ROOT, SLOW, free_port, read_events
+from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events
 
 PAGES = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/using.md"))
 SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
@@ -80,12 +80,20 @@ def is_example_of(argv, method, path):
     return method_of(argv) == method and re.fullmatch(pattern_of(path), path_of(argv))
 
 
-FLEET = dict(gateway_args=["--chat-template", "chatml"])
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    files = tmp_path_factory.mktemp("files") / "stored"
+    with Fleet(gateway_args=["--chat-template", "chatml", "--files-dir", files]) as started:
+        yield started
+        started.wait_all_free()
+
 
 # The secrets of earlier examples' answers, by the word that stands for them.
 SECRETS = {}
 SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a-f]{32})-1$",
-            "CONVERSATION": r'"id": ?"(conv_[0-9a-f]{32})"', "ITEM": r'"id": ?"(msg_[0-9a-f]{32})"'}
+            "CONVERSATION": r'"id": ?"(conv_[0-9a-f]{32})"', "ITEM": r'"id": ?"(msg_[0-9a-f]{32})"',
+            "FILE": r'"id": ?"(file-[0-9a-f]{32})"'}
 
 
 # The fleet's model tells stories: these say which models they need.

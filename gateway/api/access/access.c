@@ -10,6 +10,7 @@
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/page.h"
+#include "gateway/http/local.h"
 #include "gateway/observe/metrics.h"
 
 enum { ADMIN, API, N_FILES };
@@ -147,8 +148,10 @@ static struct gw_key *find(const struct gw_keys *keys, const struct gw_exchange 
 struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange)
 {
     struct gw_key *key = NULL;
+    const uint8_t *digest = exchange ? gw_local_key(exchange) : NULL;
     for (int i = 0; exchange && i < N_FILES && !key; i++)
-        key = find(access->files[i].keys, exchange);
+        key = digest ? gw_keys_find_digest(access->files[i].keys, digest)
+                     : find(access->files[i].keys, exchange);
     return key;
 }
 

@@ -295,6 +295,13 @@ struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value)
     return find_key(keys, (struct gw_view){value, strlen(value)});
 }
 
+struct gw_key *gw_keys_find_digest(const struct gw_keys *keys, const uint8_t *bytes)
+{
+    struct digest digest;
+    memcpy(digest.bytes, bytes, sizeof digest.bytes);
+    return keys ? find(keys, &digest) : NULL;
+}
+
 const char *gw_key_name(const struct gw_key *key)
 {
     return key->name;

@@ -60,6 +60,9 @@ struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorizatio
 /* The same for a header whose value is the key alone. */
 struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value);
 
+/* The key of that SHA-256 [BATON_SHA256_BYTES]; NULL if it is not in the table (NULL: none). */
+struct gw_key *gw_keys_find_digest(const struct gw_keys *keys, const uint8_t *digest);
+
 /* The key's name in logs: the name of its line, else "line-N". */
 const char *gw_key_name(const struct gw_key *key);
 /* Its SHA-256 [BATON_SHA256_BYTES], borrowed; it identifies the key even if its line changes. */

@@ -14,6 +14,7 @@
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/streams/streams.h"
+#include "gateway/http/local.h"
 
 enum { TEXT_MAX_BYTES = 64 << 20 };
 
@@ -100,13 +101,16 @@ static void init_choices(struct gw_completion *completion,
     }
 }
 
-/* The earlier of the client's deadline and the gateway's own; 0: neither is set. */
+/* The earlier of the client's deadline and the gateway's own; 0: neither is set. A line of a batch
+ * has none of the gateway's: it may wait for as long as interactive requests come. */
 static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_params *params,
-                           int64_t arrived_ns)
+                           const struct gw_exchange *exchange)
 {
-    double timeout_s = params->timeout_s > 0 ? params->timeout_s : api->timeout_s;
-    if (api->timeout_s > 0 && api->timeout_s < timeout_s)
-        timeout_s = api->timeout_s;
+    int64_t arrived_ns = gw_exchange_arrived_ns(exchange);
+    double own_s = gw_local_key(exchange) ? 0 : api->timeout_s;
+    double timeout_s = params->timeout_s > 0 ? params->timeout_s : own_s;
+    if (own_s > 0 && own_s < timeout_s)
+        timeout_s = own_s;
     return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
 }
 
@@ -141,7 +145,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
     request->times.parsed_ns = params->parsed_ns;
     request->times.tokenized_ns = params->tokenized_ns;
     gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
-    request->deadline_ns = deadline_of(api, params, arrived_ns);
+    request->deadline_ns = deadline_of(api, params, completion->exchange);
     if (!gw_params_apply(params, &choice->prompt->tokens, max_new_tokens,
                          choice->index % completion->options.n, request))
         return false;
@@ -151,7 +155,8 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
         struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
         gw_params_set_cache_owner(&request->params, &owner);
     }
-    if (gw_key_priority(gw_access_key(api->access, completion->exchange)) == BATON_PRIORITY_BATCH)
+    if (gw_local_key(completion->exchange) ||
+        gw_key_priority(gw_access_key(api->access, completion->exchange)) == BATON_PRIORITY_BATCH)
         request->params.priority = BATON_PRIORITY_BATCH;
     return true;
 }

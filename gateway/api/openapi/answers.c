@@ -174,6 +174,12 @@ static const struct {
                           "last_id:string|null has_more:boolean"},
     {"DeletedResponse", "id:string object:string deleted:boolean"},
 
+    /* OpenAI's files */
+    {"File", "id:string object:string bytes:integer created_at:integer expires_at?:integer "
+             "filename:string purpose:string status:string"},
+    {"Files", "object:string data:[File] first_id:string|null last_id:string|null "
+              "has_more:boolean"},
+
     /* Anthropic */
     {"ContentBlock", "type:string text?:string thinking?:string signature?:string id?:string "
                      "name?:string input?:object"},

@@ -22,12 +22,13 @@ struct gw_openapi {
 
 /* ---- bodies ---- */
 
-static void put_request(struct baton_json_out *out, const struct gw_body_schema *schema)
+static void put_request(struct baton_json_out *out, const struct gw_body_schema *schema,
+                        const char *content_type)
 {
     baton_json_open(out, "requestBody", '{');
     baton_json_put_bool(out, "required", true);
     baton_json_open(out, "content", '{');
-    baton_json_open(out, "application/json", '{');
+    baton_json_open(out, content_type, '{');
     gw_schema_put_body(out, "schema", schema);
     baton_json_close(out, '}');
     baton_json_close(out, '}');
@@ -173,7 +174,8 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     put_operation_id(out, route);
     put_parameters(out, route->path);
     if (takes_body)
-        put_request(out, &schema);
+        put_request(out, &schema,
+                    route->answers & GW_TAKES_FORM ? "multipart/form-data" : "application/json");
     put_responses(out, table, route);
     baton_json_close(out, '}');
     gw_body_schema_fini(&schema);

@@ -2,6 +2,8 @@
 
 #include "common/base/array.h"
 #include "gateway/api/anthropic/messages.h"
+#include "gateway/api/files/routes.h"
+#include "gateway/api/files/upload.h"
 #include "gateway/api/llamacpp/completion.h"
 #include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/infill.h"
@@ -62,6 +64,10 @@ static const struct {
     {gw_conversations_list_items, "ConversationItems"},
     {gw_conversations_get_item, "ConversationItem"},
     {gw_conversations_delete_item, "Conversation"},
+    {gw_files_upload, "File"},
+    {gw_files_list, "Files"},
+    {gw_files_get, "File"},
+    {gw_files_delete, "DeletedResponse"},
     {gw_anthropic_messages, "AnthropicMessage"},
     {gw_anthropic_count_tokens, "TokenCount"},
     {gw_llamacpp_completion, "LlamaCompletion|[LlamaCompletion]"},

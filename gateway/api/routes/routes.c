@@ -147,7 +147,9 @@ static gw_pool_endpoint pool_endpoint_of(const struct gw_route *route)
 
 static void post(struct gw_api *api, struct gw_exchange *exchange, const struct gw_route *route)
 {
-    if (has_json(exchange))
+    if (route->answers & GW_TAKES_FORM)
+        route->endpoint(api, exchange, NULL);
+    else if (has_json(exchange))
         gw_bodies_read(api, exchange, route->endpoint, pool_endpoint_of(route));
     else
         gw_answer_error(exchange, 415, "unsupported_media_type",
@@ -256,6 +258,11 @@ void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
     case GW_USER_PARSE:
         gw_bodies_gone(exchange);
         break;
+    case GW_USER_OTHER: {
+        struct gw_other_user *other = gw_exchange_data(exchange);
+        other->gone(other);
+        break;
+    }
     }
 }
 
@@ -266,4 +273,6 @@ void gw_routes_full(struct gw_exchange *exchange, bool full)
         gw_completion_full(gw_exchange_data(exchange), full);
     else if (user && *user == GW_USER_STREAM)
         gw_stream_full(gw_exchange_data(exchange), full);
+    else if (user && *user == GW_USER_OTHER)
+        ((struct gw_other_user *)(void *)user)->full((struct gw_other_user *)(void *)user, full);
 }

@@ -3,6 +3,8 @@
 #include "common/base/array.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/anthropic/writer.h"
+#include "gateway/api/files/routes.h"
+#include "gateway/api/files/upload.h"
 #include "gateway/api/llamacpp/completion.h"
 #include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
@@ -98,6 +100,14 @@ static const struct gw_route routes[] = {
      GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Return an item of a conversation"},
     {"DELETE", "/v1/conversations/{id}/items/{item}", gw_conversations_delete_item,
      GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Delete an item of a conversation"},
+    {"POST", "/v1/files", gw_files_upload, GW_ANSWERS_JSON | GW_TAKES_FORM, "Store a file"},
+    {"GET", "/v1/files", gw_files_list, GW_ANSWERS_JSON, "List the stored files"},
+    {"GET", "/v1/files/{id}", gw_files_get, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
+     "Describe a stored file"},
+    {"GET", "/v1/files/{id}/content", gw_files_content, GW_ANSWERS_FILE | GW_NAMES_A_SECRET,
+     "Return the contents of a stored file"},
+    {"DELETE", "/v1/files/{id}", gw_files_delete, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
+     "Delete a stored file"},
     {"GET", "/v1/streams/{id}", gw_stream_get, GW_ANSWERS_EVENTS | GW_NAMES_A_SECRET,
      "Resume a stream"},
     {"DELETE", "/v1/streams/{id}", gw_stream_delete, GW_NAMES_A_SECRET, "Cancel a stream"},
