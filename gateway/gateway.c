@@ -413,6 +413,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .names = &gateway->names,
                         .refuses_unknown = options->unknown_fields,
                         .refuses_overlong = options->overlong,
+                        .thinking = options->reasoning,
                         .fingerprint = &gateway->model.fingerprint,
                         .chat = gateway->model.chat,
                         .started_s = (int64_t)time(NULL),

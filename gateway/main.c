@@ -43,6 +43,9 @@ static const struct baton_option option_table[] = {
     TEXT(served_model_name, "served-model-name", "",
          "model names that clients may use, separated by commas; responses show the first; *: any "
          "name; \"\": the model's own name"),
+    CHOICE(reasoning, "reasoning", "auto", "auto|off|on",
+           "whether models whose chat template can switch it reason, if a request does not say; "
+           "auto: as the template does without a word"),
     CHOICE(unknown_fields, "unknown-fields", "ignore", "ignore|refuse",
            "unknown fields of a request on OpenAI's routes: listed in x-baton-ignored, or rejected "
            "with 400"),

@@ -31,6 +31,7 @@ struct gw_options {
     int prefix_cache_scope;            /* 1: of their API key only */
     int sampling_defaults;             /* 1: the model's */
     int unknown_fields, overlong;      /* 1: an error */
+    int reasoning;                     /* BATON_THINKING_... of chat.h */
     int speculation;                   /* enum baton_speculation_mode */
     int64_t speculation_tokens;
     bool strict_class;

@@ -15,7 +15,7 @@
 struct baton_sampled_logprobs {
     double logprob;
     uint32_t rank; /* 1: the token is the most probable one */
-    int n_top; /* at most V */
+    int n_top;     /* at most V */
     struct baton_logprob top[BATON_MAX_LISTED];
 };
 

@@ -51,6 +51,7 @@ struct gw_api {
     uint64_t cache_epoch;      /* prompts share KV blocks with those of the same epoch only */
     bool refuses_unknown;      /* unknown fields are errors on OpenAI's routes too */
     bool refuses_overlong; /* max_tokens beyond the context is an error there, and not reduced */
+    int thinking;          /* BATON_THINKING_... of a chat that says nothing about it */
     bool model_sampling;   /* a body's absent fields get the model's sampling defaults */
     struct baton_speculation speculation; /* the default for a body without the field */
     int64_t started_s;                    /* Unix time */

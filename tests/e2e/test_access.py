@@ -252,7 +252,7 @@ def test_any_other_origin_learns_nothing_but_that_answers_vary(fleet, origin):
     assert status == 200 and cors_headers(answer) == {"vary": "Origin"}
     status, _, answer = fleet.request("OPTIONS", "/generate", None,
                                       {**headers, "Access-Control-Request-Method": "POST"})
-    assert status == 405 and cors_headers(answer) == {"vary": "Origin"}
+    assert status == (200 if origin else 405) and cors_headers(answer) == {"vary": "Origin"}
 
 
 def preflight(fleet, asked="authorization, content-type", origin=APP, path="/generate"):
@@ -260,8 +260,8 @@ def preflight(fleet, asked="authorization, content-type", origin=APP, path="/gen
     if asked is not None:
         headers["Access-Control-Request-Headers"] = asked
     status, body, headers = without_key(fleet, "OPTIONS", path, headers=headers)
-    assert status == 204
-    assert body == "" and "Content-Length" not in headers and "Content-Type" not in headers
+    assert status == 200
+    assert body == "" and headers["Content-Length"] == "0" and "Content-Type" not in headers
     return cors_headers(headers)
 
 

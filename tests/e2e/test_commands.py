@@ -164,6 +164,7 @@ def test_a_model_on_disk_is_no_name_for_a_server(fleet):
     (["up", "--mdoel", "x"], 'unknown option "--mdoel"; did you mean --model?'),
     (["up", "--decode", "many"], "decode must be"),
     (["run", "--temprature=1"], "did you mean --temperature?"),
+    (["up", "--context-shift"], "--context-shift is not supported: dropping the oldest tokens"),
     (["status", "--quixotic"], 'unknown option "--quixotic"; see --help')], ids=" ".join)
 def test_a_mistyped_word_is_status_2_and_told_what_is_meant(words, message):
     done = baton(*words)

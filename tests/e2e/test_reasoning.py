@@ -2,7 +2,8 @@
 import json
 
 import pytest
-from conftest import TOOLS, written
+from conftest import SHOW, TOOLS, written
+from fleet import Fleet
 from javascript import Client
 
 REASONING = "<think>\nHm. It <may> rain.\n</think>\n\n"
@@ -233,3 +234,19 @@ def test_another_name_is_refused(calling):
 
 def test_the_official_client_reads_reasoning(calling):
     Client("openai").drive(calling, "reasoning.test.mjs", "/v1", TEXT=REASONING + "Yes.")
+
+
+@pytest.mark.parametrize("default", ["off", "on"])
+def test_the_gateway_decides_for_requests_that_do_not_say(tmp_path, default):
+    template = tmp_path / "show.jinja"
+    template.write_text(SHOW)
+    messages = [{"role": "user", "content": "a"}]
+    with Fleet(prefill=0, decode=0, gateway_args=["--reasoning", default, "--chat-template",
+                                                  template]) as fleet:
+        def told(**more):
+            prompt = fleet.post("/apply-template", {"messages": messages, **more})["prompt"]
+            return prompt.split("|")[2]
+        assert told() == str(default == "on")
+        assert told(enable_thinking=True) == told(reasoning_effort="low") == "True"
+        assert told(reasoning_effort="none") == told(thinking={"type": "disabled"}) == "False"
+        assert told(chat_template_kwargs={"enable_thinking": True}) == "True"

@@ -160,6 +160,6 @@ def test_a_conversation_is_tokenized(fleet):
         "max_model_len"]
     short = fleet.post("/tokenize", {"messages": MESSAGES, "add_generation_prompt": False})
     assert short["tokens"] == ids[:short["count"]] and short["count"] < len(ids)
-    status, answer, _ = fleet.request("POST", "/tokenize", {"messages": MESSAGES,
-                                                           "add_special_tokens": True})
+    status, answer, _ = fleet.request("POST", "/tokenize",
+                                      {"messages": MESSAGES, "add_special_tokens": True})
     assert status == 400 and "only false" in answer["error"]["message"]

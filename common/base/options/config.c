@@ -216,11 +216,24 @@ static enum baton_err add_operand(struct baton_config *config, const char *arg,
     return BATON_OK;
 }
 
+/* Options of other servers that have no counterpart for a reason that their users should know. */
+static const struct {
+    const char *name, *why;
+} absent[] = {
+    {"context-shift",
+     "dropping the oldest tokens of a running output would make it depend on its worker, and no "
+     "other worker could continue it; a full context ends the answer (finish reason \"length\"). "
+     "Prompts are shortened on request: truncate_prompt_tokens, and Ollama's routes by themselves"},
+};
+
 static enum baton_err refuse_flag(const struct baton_config *config, const char *arg,
                                   const char *name, size_t n, struct baton_why *why)
 {
     char word[64];
     (void)snprintf(word, sizeof word, "%.*s", (int)n, name);
+    for (size_t i = 0; i < BATON_N_OF(absent); i++)
+        if (!strcmp(absent[i].name, word))
+            return baton_fail(why, BATON_INVALID, "%s is not supported: %s", arg, absent[i].why);
     struct baton_closest closest = {.word = word};
     for (size_t i = 0; i < config->n_options; i++)
         baton_closest_try(&closest, config->options[i].name);

@@ -2,7 +2,7 @@
  * pages may read answers.
  *
  *     head    --names another host, or is of a foreign page (judge.h)--> 421, 403, 415
- *     request --preflight of an allowed origin-------------------------> 204
+ *     request --preflight, and some origins are allowed----------------> 200
  *             --a key is needed, none is valid-------------------------> 401
  *             --its route is for operators, and the client is none-----> 403
  *             --the key is over a rate---------------------------------> 429

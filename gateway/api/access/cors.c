@@ -124,18 +124,23 @@ static bool is_name_list(const char *text)
     return n > 0 && n <= GW_CORS_MAX_ASKED_BYTES;
 }
 
-bool gw_cors_answer(const struct gw_cors *cors, struct gw_exchange *exchange)
+static void add_permissions(struct gw_exchange *exchange)
 {
     char max_age[16];
     const char *asked = gw_exchange_header(exchange, "access-control-request-headers");
-    if (!gw_cors_is_preflight(exchange) ||
-        !gw_cors_allows(cors, gw_exchange_header(exchange, "origin")))
-        return false;
     add(exchange, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE");
     if (is_name_list(asked))
         add(exchange, "Access-Control-Allow-Headers", asked);
     (void)snprintf(max_age, sizeof max_age, "%d", GW_CORS_MAX_AGE_S);
     add(exchange, "Access-Control-Max-Age", max_age);
-    gw_exchange_respond(exchange, 204, "", "", "", 0);
+}
+
+bool gw_cors_answer(const struct gw_cors *cors, struct gw_exchange *exchange)
+{
+    if (!gw_cors_is_preflight(exchange) || (!cors->any && !cors->local && !cors->n))
+        return false;
+    if (gw_cors_allows(cors, gw_exchange_header(exchange, "origin")))
+        add_permissions(exchange);
+    gw_exchange_respond(exchange, 200, "", "", "", 0);
     return true;
 }

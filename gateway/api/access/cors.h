@@ -45,7 +45,8 @@ void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange);
 /* Whether the request is OPTIONS with the two headers of a browser's preflight, from any origin. */
 bool gw_cors_is_preflight(const struct gw_exchange *exchange);
 
-/* Answers a preflight of an allowed origin. False, without any effect, for other requests. */
+/* Answers a preflight; that of an origin which is not allowed gets no permission. False, without
+ * any effect, for other requests and without allowed origins. */
 bool gw_cors_answer(const struct gw_cors *cors, struct gw_exchange *exchange);
 
 #endif

@@ -377,7 +377,11 @@ static enum baton_err encode_chat(struct gw_api *api, struct gw_fields *fields,
                                   struct baton_answer_form *form)
 {
     struct baton_why why = {""};
+    struct baton_chat_input asked = *input;
     const char *problem = baton_chat_problem(api->chat);
+    if (!asked.thinking)
+        asked.thinking = api->thinking;
+    input = &asked;
     if (!fields->failed && problem)
         gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
     if (fields->failed)

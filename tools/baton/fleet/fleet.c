@@ -69,6 +69,7 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add_if(command, "--allowed-hosts", options->allowed_hosts);
     add_if(command, "--chat-template", options->chat_template);
     add_if(command, "--served-model-name", options->served_model_name);
+    add_if(command, "--reasoning", options->reasoning);
     add_if(command, "--sampling-defaults", options->sampling_defaults);
     if (*fleet->draft_model)
         add(command, "--speculation", "draft_model");

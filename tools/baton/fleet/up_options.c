@@ -68,6 +68,9 @@ const struct baton_option bt_up_option_table[] = {
          "chat template: a built-in name or a file; unset: the model's"),
     TEXT(served_model_name, "served-model-name", NULL,
          "model names that clients may use, separated by commas; *: any; unset: the model's own"),
+    TEXT(reasoning, "reasoning", NULL,
+         "whether models reason, if a request does not say: auto, off or on; unset: auto, as the "
+         "chat template does without a word"),
     TEXT(sampling_defaults, "sampling-defaults", NULL,
          "sampling parameters that a request leaves out: none (built-in defaults) or model (the "
          "model's generation_config.json)"),

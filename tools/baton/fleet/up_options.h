@@ -12,7 +12,7 @@
 struct bt_up_options {
     const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin;
     const char *host, *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
-    const char *chat_template, *sampling_defaults, *served_model_name;
+    const char *chat_template, *sampling_defaults, *served_model_name, *reasoning;
     const char *prefill_cores, *decode_cores;
     int64_t n_prefill, n_decode, port, context_tokens, kv_tokens, kv_bytes, memory;
     double stop_timeout_s, kv_idle_s;
