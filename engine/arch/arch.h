@@ -26,11 +26,12 @@
 enum baton_window_rule {
     BATON_WINDOW_NONE,
     BATON_WINDOW_ALL,
-    BATON_WINDOW_SWITCHED, /* all, where use_sliding_window is true */
-    BATON_WINDOW_EVEN,     /* the first, the third, .. */
-    BATON_WINDOW_PATTERN,  /* all but each sliding_window_pattern-th */
-    BATON_WINDOW_LATE,     /* from max_window_layers on, where use_sliding_window is true */
-    BATON_WINDOW_NO_ROPE   /* those without rotation, where use_sliding_window is true */
+    BATON_WINDOW_SWITCHED,     /* all, where use_sliding_window is true */
+    BATON_WINDOW_EVEN,         /* the first, the third, .. */
+    BATON_WINDOW_PATTERN,      /* all but each sliding_window_pattern-th */
+    BATON_WINDOW_PATTERN_LAST, /* all but these and the last layer, whatever layer_types has */
+    BATON_WINDOW_LATE,         /* from max_window_layers on, where use_sliding_window is true */
+    BATON_WINDOW_NO_ROPE       /* those without rotation, where use_sliding_window is true */
 };
 
 /* The config key of the activation, and that of the norms' epsilon. */

@@ -5,6 +5,7 @@
 
 #include "common/base/array.h"
 #include "engine/arch/arch.h"
+#include "engine/arch/layer_sizes.h"
 #include "engine/arch/rope.h"
 #include "engine/checkpoint/checkpoint.h"
 
@@ -196,6 +197,8 @@ static bool goes_by_layer_types(const struct baton_arch *arch, const CONFIG *con
 
 static bool has_window(const struct baton_arch *arch, const CONFIG *config, int layer)
 {
+    if (arch->window == BATON_WINDOW_PATTERN_LAST && layer == config->n_layers - 1)
+        return false;
     if (goes_by_layer_types(arch, config))
         return config->layer_types[layer] == BATON_LAYER_SLIDING;
     switch (arch->window) {
@@ -206,6 +209,7 @@ static bool has_window(const struct baton_arch *arch, const CONFIG *config, int 
     case BATON_WINDOW_EVEN:
         return layer % 2 == 0;
     case BATON_WINDOW_PATTERN:
+    case BATON_WINDOW_PATTERN_LAST:
         return config->sliding_window_pattern && (layer + 1) % config->sliding_window_pattern;
     case BATON_WINDOW_LATE:
         return config->use_sliding_window && layer >= config->max_window_layers;
@@ -244,16 +248,37 @@ static enum baton_err set_layers(const struct baton_arch *arch, const CONFIG *co
     return BATON_OK;
 }
 
+/* The one size of the heads that a rope turns. */
+static enum baton_err head_dim_of(const struct baton_spec *spec, int rope, int *head_dim,
+                                  struct baton_why *why)
+{
+    int first = 0;
+    while (first < spec->n_layers - 1 && spec->layers[first].rope != rope)
+        first++;
+    *head_dim = spec->layers[first].head_dim;
+    for (int i = first; i < spec->n_layers; i++)
+        if (spec->layers[i].rope == rope && spec->layers[i].head_dim != *head_dim)
+            return baton_fail(why, BATON_INVALID,
+                              "per_layer_config.%d.head_dim: must be that of layer %d, which has "
+                              "its rotation, %d, not %d",
+                              i, first, *head_dim, spec->layers[i].head_dim);
+    return BATON_OK;
+}
+
 static enum baton_err add_rope(const CONFIG *config, const struct baton_rope_config *rope,
                                struct baton_spec *spec, struct baton_why *why)
 {
+    int head_dim;
+    enum baton_err err = head_dim_of(spec, spec->n_ropes, &head_dim, why);
+    if (err)
+        return err;
     const struct baton_rope_request request = {.config = rope,
-                                               .head_dim = spec->layers[0].head_dim,
+                                               .head_dim = head_dim,
                                                .n_rotated = config->rotary_dim,
                                                .n_known = config->n_context,
                                                .n_context = spec->n_context,
                                                .original = config->original_context};
-    enum baton_err err = baton_rope_make(&request, &spec->ropes[spec->n_ropes], why);
+    err = baton_rope_make(&request, &spec->ropes[spec->n_ropes], why);
     if (!err)
         spec->n_ropes++;
     return err;
@@ -265,14 +290,12 @@ static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *con
     bool has_local = config->local_rope.theta > 0 && arch->features & BATON_FEATURE(LOCAL_ROPE);
     if (arch->has_learned_positions)
         return BATON_OK;
-    enum baton_err err = add_rope(config, &config->rope, spec, why);
-    if (err || !has_local)
-        return err;
     /* Gemma 3: layers with a window have a rope of their own (rope_local_base_freq). */
     for (int i = 0; i < spec->n_layers; i++)
-        if (spec->layers[i].window)
+        if (has_local && spec->layers[i].window)
             spec->layers[i].rope = 1;
-    return add_rope(config, &config->local_rope, spec, why);
+    enum baton_err err = add_rope(config, &config->rope, spec, why);
+    return err || !has_local ? err : add_rope(config, &config->local_rope, spec, why);
 }
 
 static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *config, int n_context,
@@ -291,6 +314,8 @@ static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *con
     set_flags(arch, config, spec);
     err = set_layers(arch, config, spec, why);
     if (!err)
+        err = baton_layer_sizes_set(config, spec, why);
+    if (!err)
         err = set_ropes(arch, config, spec, why);
     return !err && arch->refine ? arch->refine(config, spec, why) : err;
 }
@@ -300,7 +325,12 @@ static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *con
 /* Models of pictures and text, of which only the language model is computed, and its model_type. */
 static const struct {
     const char *wrapper, *model_type;
-} wrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}, {"mistral3", "ministral3"}};
+} wrappers[] = {{"gemma3", "gemma3_text"},
+                {"gemma4", "gemma4_text"},
+                {"gemma4_unified", "gemma4_unified_text"},
+                {"gemma4_unified", "gemma4_text"},
+                {"mistral3", "mistral"},
+                {"mistral3", "ministral3"}};
 
 /* A wrapper's model_type at the top level means that its text_config is missing. */
 static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)

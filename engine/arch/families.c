@@ -14,6 +14,10 @@
 #define ROPE     BY(ROPE_SCALING)
 #define MIXTURE  BY(EXPERTS)
 #define QWEN_MOE (MIXTURE | BY(DENSE_LAYERS) | BY(SPARSE_STEP))
+#define GEMMA4                                                                                     \
+    (BY(QK_NORM) | BY(ATTENTION_BIAS) | BY(LOGIT_CAP) | BY(WINDOW_PATTERN) | BY(LOCAL_ROPE) |      \
+     BY(PARTIAL_ROTARY) | BY(GLOBAL_HEAD_DIM) | BY(K_EQ_V) | BY(KV_SHARED) | BY(DOUBLE_WIDE_MLP) | \
+     BY(PER_LAYER_CONFIG) | WINDOWS | ROPE)
 #define GRANITE                                                                                    \
     (BY(EMBEDDING_MULTIPLIER) | BY(RESIDUAL_MULTIPLIER) | BY(ATTENTION_MULTIPLIER) |               \
      BY(LOGITS_SCALING))
@@ -173,6 +177,27 @@ const struct baton_arch baton_families[] = {
      .qk_norm = BATON_QK_NORM_HEAD,
      .window = BATON_WINDOW_PATTERN,
      .refine = baton_refine_gemma},
+    {.model_type = "gemma4_text",
+     .tensors = &baton_names_gemma4,
+     .gguf = &baton_names_gguf_gemma4,
+     .features = GEMMA4 | BY(PER_LAYER_INPUT) | BY(MOE_BLOCK) | MIXTURE,
+     .form = BATON_BLOCK_SANDWICH,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .activation = BATON_KEY_HIDDEN_ACTIVATION,
+     .qk_norm = BATON_QK_NORM_HEAD,
+     .window = BATON_WINDOW_PATTERN_LAST,
+     .refine = baton_refine_gemma4},
+    {.model_type = "gemma4_unified_text",
+     .tensors = &baton_names_gemma4,
+     .features = GEMMA4,
+     .form = BATON_BLOCK_SANDWICH,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .activation = BATON_KEY_HIDDEN_ACTIVATION,
+     .qk_norm = BATON_QK_NORM_HEAD,
+     .window = BATON_WINDOW_PATTERN_LAST,
+     .refine = baton_refine_gemma4},
     {.model_type = "phi",
      .tensors = &baton_names_phi,
      .gguf = &baton_names_gguf_whole,

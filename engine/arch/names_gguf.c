@@ -92,6 +92,33 @@ static const struct baton_tensor_row oss_norms[] = {
     {TENSOR("attn_output.bias", OUT_BIAS)},
 };
 
+static const struct baton_tensor_row gemma4_rows[] = {
+    {TENSOR("per_layer_token_embd.weight", PER_LAYER_TABLE)},
+    {TENSOR("per_layer_model_proj.weight", PER_LAYER_IN)},
+    {TENSOR("per_layer_proj_norm.weight", PER_LAYER_IN_NORM)},
+    {TENSOR("inp_gate.weight", PER_LAYER_GATE)},
+    {TENSOR("proj.weight", PER_LAYER_OUT)},
+    {TENSOR("post_norm.weight", PER_LAYER_NORM)},
+    {TENSOR("layer_output_scale.weight", LAYER_SCALE)},
+};
+
+/* In a layer with experts the MLP beside them is the shared expert. */
+static const struct baton_tensor_row gemma4_experts[] = {
+    {TENSOR("ffn_gate.weight", SHARED_UP), SLICE(GATE)},
+    {TENSOR("ffn_up.weight", SHARED_UP), SLICE(UP)},
+    {TENSOR("ffn_down.weight", SHARED_DOWN)},
+    {TENSOR("post_ffw_norm_1.weight", SHARED_POST_NORM)},
+    {TENSOR("ffn_gate_inp.weight", ROUTER)},
+    {TENSOR("ffn_gate_inp.scale", ROUTER_NORM)},
+    {TENSOR("ffn_down_exps.scale", EXPERT_SCALES)},
+    {TENSOR("pre_ffw_norm_2.weight", EXPERTS_NORM)},
+    {EXPERTS("ffn_gate_up_exps.weight", UP)},
+    {EXPERTS("ffn_gate_exps.weight", UP), SLICE(GATE)},
+    {EXPERTS("ffn_up_exps.weight", UP), SLICE(UP)},
+    {EXPERTS("ffn_down_exps.weight", DOWN)},
+    {TENSOR("post_ffw_norm_2.weight", EXPERTS_POST_NORM)},
+};
+
 /* These tensors are read as a part of the configuration (gguf/config.h). */
 static const char *const elsewhere[] = {"rope_freqs.weight", "rope_factors_long.weight",
                                         "rope_factors_short.weight", NULL};
@@ -108,6 +135,10 @@ const struct baton_tensor_names baton_names_gguf_paired = {
 
 const struct baton_tensor_names baton_names_gguf_whole = {
     NAMES, .lists = {LIST(top), LIST(norms), LIST(whole_qkv), LIST(qkv), LIST(whole_mlp)}};
+
+const struct baton_tensor_names baton_names_gguf_gemma4 = {
+    NAMES, .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(gated_mlp), LIST(gemma4_rows),
+                     LIST(gemma4_experts)}};
 
 const struct baton_tensor_names baton_names_gguf_gpt_oss = {
     NAMES, .lists = {LIST(top), LIST(oss_norms), LIST(qkv), LIST(whole_qkv), LIST(experts)}};

@@ -200,6 +200,39 @@ const struct baton_tensor_names baton_names_gpt_oss = {
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(gpt_oss_experts)}};
 
+/* ---- Gemma 4 ---- */
+
+static const struct baton_tensor_row gemma4_rows[] = {
+    {TENSOR("embed_tokens_per_layer.weight", PER_LAYER_TABLE)},
+    {TENSOR("per_layer_model_projection.weight", PER_LAYER_IN)},
+    {TENSOR("per_layer_projection_norm.weight", PER_LAYER_IN_NORM)},
+    {TENSOR("per_layer_input_gate.weight", PER_LAYER_GATE)},
+    {TENSOR("per_layer_projection.weight", PER_LAYER_OUT)},
+    {TENSOR("post_per_layer_input_norm.weight", PER_LAYER_NORM)},
+    {TENSOR("layer_scalar", LAYER_SCALE)},
+};
+
+/* In a layer with experts the MLP beside them is the shared expert. */
+static const struct baton_tensor_row gemma4_experts[] = {
+    {TENSOR("mlp.gate_proj.weight", SHARED_UP), SLICE(GATE)},
+    {TENSOR("mlp.up_proj.weight", SHARED_UP), SLICE(UP)},
+    {TENSOR("mlp.down_proj.weight", SHARED_DOWN)},
+    {TENSOR("post_feedforward_layernorm_1.weight", SHARED_POST_NORM)},
+    {TENSOR("router.proj.weight", ROUTER)},
+    {TENSOR("router.scale", ROUTER_NORM)},
+    {TENSOR("router.per_expert_scale", EXPERT_SCALES)},
+    {TENSOR("pre_feedforward_layernorm_2.weight", EXPERTS_NORM)},
+    {EXPERTS("experts.gate_up_proj", UP)},
+    {EXPERTS("experts.down_proj", DOWN)},
+    {TENSOR("post_feedforward_layernorm_2.weight", EXPERTS_POST_NORM)},
+};
+
+const struct baton_tensor_names baton_names_gemma4 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(gemma4_rows), LIST(gemma4_experts)}};
+
 /* ---- Phi 1 and 2 ---- */
 
 static const struct baton_tensor_row phi_rest[] = {

@@ -287,3 +287,27 @@ enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spe
     spec->has_router_bias = true;
     return set_experts(config, config->n_ff, spec, why);
 }
+
+/* The scale of a token's embedding is Gemma's. Gemma 4 does not scale scores: the norms' weights of
+ * queries and keys hold the scale. */
+enum baton_err baton_refine_gemma4(const CONFIG *config, struct baton_spec *spec,
+                                   struct baton_why *why)
+{
+    if (!config->sliding_window)
+        return baton_fail(why, BATON_INVALID, "sliding_window: must be given");
+    if (config->n_per_layer && config->n_vocab_per_layer != config->n_vocab)
+        return baton_fail(why, BATON_INVALID,
+                          "vocab_size_per_layer_input: must be vocab_size, %d, not %d",
+                          config->n_vocab, config->n_vocab_per_layer);
+    spec->embed_scale = (float)sqrt((double)config->n_embd);
+    spec->score_scale = 1;
+    spec->norms_values = true;
+    spec->has_layer_scales = true;
+    spec->n_per_layer = config->n_per_layer;
+    if (!config->moe_block)
+        return BATON_OK;
+    enum baton_err err = set_experts(config, config->moe_n_ff, spec, why);
+    spec->moe.n_ff_shared = config->n_ff;
+    spec->moe.is_beside = true;
+    return err;
+}

@@ -16,6 +16,8 @@
 
 /* The embedding's scale; in 2 and 3 one scale of scores for all head sizes. */
 BATON_REFINE(gemma);
+/* Unscaled scores, normed values, layer scales, inputs of layers, experts beside the MLP. */
+BATON_REFINE(gemma4);
 /* Unscaled scores; windows in every other layer. */
 BATON_REFINE(gpt_neo);
 /* Attention and MLP in parallel, or one after the other. */

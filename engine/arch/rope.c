@@ -188,13 +188,36 @@ static enum baton_err scale_longrope(const REQUEST *request, struct baton_rope_s
     return BATON_OK;
 }
 
+/* A pair of frequency 0 keeps its place among the pairs of the whole head. */
+static enum baton_err scale_proportional(const REQUEST *request, struct baton_rope_spec *rope,
+                                         struct baton_why *why)
+{
+    int n_turning =
+        (int)(request->head_dim * or_else(request->config->partial_rotary_factor, 1) / 2);
+    (void)why;
+    divide(rope, or_else(request->config->factor, 1));
+    for (int i = n_turning; i < rope->n_rotated / 2; i++)
+        rope->inverse[i] = 0;
+    return BATON_OK;
+}
+
+static bool is_proportional(const REQUEST *request)
+{
+    return !strcmp(request->config->type, "proportional");
+}
+
 static const struct {
     const char *name;
     enum baton_err (*scale)(const REQUEST *request, struct baton_rope_spec *rope,
                             struct baton_why *why);
 } kinds[] = {
-    {"linear", scale_linear}, {"dynamic", scale_dynamic},   {"llama3", scale_llama3},
-    {"yarn", scale_yarn},     {"longrope", scale_longrope}, {"su", scale_longrope},
+    {"linear", scale_linear},
+    {"dynamic", scale_dynamic},
+    {"llama3", scale_llama3},
+    {"yarn", scale_yarn},
+    {"longrope", scale_longrope},
+    {"su", scale_longrope},
+    {"proportional", scale_proportional},
 };
 
 static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope,
@@ -211,7 +234,7 @@ static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope
     return baton_fail(
         why, BATON_INVALID,
         "rope_scaling.rope_type: \"%s\" is not supported (supported: default, linear, "
-        "dynamic, llama3, yarn, longrope, su)",
+        "dynamic, llama3, yarn, longrope, su, proportional)",
         type);
 }
 
@@ -236,8 +259,9 @@ enum baton_err baton_rope_make(const struct baton_rope_request *request,
                                struct baton_rope_spec *rope, struct baton_why *why)
 {
     const CONFIG *config = request->config;
-    int n = request->n_rotated
-                ? request->n_rotated
+    int n = request->n_rotated ? request->n_rotated
+            : is_proportional(request)
+                ? request->head_dim
                 : (int)(request->head_dim * or_else(config->partial_rotary_factor, 1));
     struct baton_rope_spec made = {.n_rotated = n, .attention_factor = 1};
     enum baton_err err = check_rotated(request, n, why);

@@ -8,6 +8,9 @@
  *     longrope   f_i / the pair's own factor, from one of two lists: the
  *                one for the context that is served                        (arXiv:2402.13753)
  *
+ *     proportional  f_i of a whole head / factor, and 0 for the pairs past the
+ *                rotated share                                         (Gemma 4)
+ *
  * Computed in double. longrope and dynamic depend on the context that a process serves, not on the
  * length of a text: keys stay valid in the KV cache, and workers of one context agree.
  *

@@ -91,12 +91,13 @@ def with_context(name, n_tokens, tmp_path):
     model = tmp_path / name
     shutil.copytree(FIXTURES / name, model)
     config = json.loads((model / "config.json").read_text())
-    (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": n_tokens}))
+    config.get("text_config", config)["max_position_embeddings"] = n_tokens
+    (model / "config.json").write_text(json.dumps(config))
     return model
 
 
 # Layers with a window move only the window before the stream's end, which nobody knows before.
-@pytest.mark.parametrize("name", ("gemma3", "phi3"))
+@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "phi3"))
 def test_streams_of_a_model_with_windows_move_with_these(name, tmp_path):
     with Fleet(model=with_context(name, 1024, tmp_path),
                worker_args=["--kv-tokens", 4096]) as fleet:

@@ -3,6 +3,7 @@
 `tests/chaos/run --kills N` kills more often.
 """
 import json
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -85,6 +86,20 @@ def test_requests_of_every_kind_outlive_a_decode_worker_that_ran_their_prompts()
         fleet.wait_ready(1)
         loses(fleet, "decode-0", "decode",
               {name: request for name, request in DECODED.items() if name != "echo"})
+
+
+def test_shared_keys_and_wide_heads_outlive_their_decode_worker(tmp_path):
+    """Gemma 4: layers without K and V of their own, heads of two sizes, windows, layers' inputs."""
+    model = tmp_path / "gemma4"
+    shutil.copytree(ROOT / "tests/fixtures/models/gemma4-e2b", model)
+    config = json.loads((model / "config.json").read_text())
+    config["text_config"]["max_position_embeddings"] = 1024
+    (model / "config.json").write_text(json.dumps(config))
+    long = {"prompt": [7 * i % 500 for i in range(90)], "max_new_tokens": 600, "ignore_eos": True}
+    kinds = {"greedy": ("/generate", {**long, "temperature": 0, "explain": 3}),
+             "drawn": ("/generate/stream", {**long, "temperature": 0.9, "seed": 3})}
+    with Fleet(model=model) as fleet:
+        loses(fleet, "decode-0", "decode", kinds)
 
 
 def test_forced_calls_outlive_their_decode_worker(tmp_path):

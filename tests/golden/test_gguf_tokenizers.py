@@ -20,7 +20,8 @@ FIXTURES = ROOT / "tests/fixtures/tokenizers"
 N_TEXTS = 2000
 # Each kind's architecture and the name that llama.cpp's converter knows its steps by.
 KINDS = dict(deepseek=("llama", "deepseek-v3"), falcon=("llama", "falcon"),
-             gemma2=("gemma2", "default"), gemma3=("gemma3", "default"), gpt2=("gpt2", "gpt-2"),
+             gemma2=("gemma2", "default"), gemma3=("gemma3", "default"),
+             gemma4=("gemma4", "gemma4"), gpt2=("gpt2", "gpt-2"),
              granite=("granite", "refact"), llama2=("llama", "default"),
              llama3=("llama", "llama-bpe"), o200k=("gpt-oss", "gpt-4o"), olmo2=("olmo2", "dbrx"),
              phi3=("phi3", "default"), phi4=("phi3", "dbrx"), qwen2=("qwen2", "qwen2"),

@@ -71,9 +71,10 @@ def shared(config):
     config = config.get("text_config", config)
     family = config["model_type"]
     config.update(FIXED.get(family, {}))
-    if family != "granitemoehybrid":
+    if family not in ("granitemoehybrid", "gemma4_text"):  # the others' files do not hold them
         config.pop("layer_types", None)
-    shared_scaling(config)
+    if family != "gemma4_text":
+        shared_scaling(config)
     if family in ("gemma2", "gemma3_text"):
         config["query_pre_attn_scalar"] = config["head_dim"]
     if family == "gemma2":

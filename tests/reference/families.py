@@ -18,6 +18,15 @@ LLAMA = dict(prefix="model.", layer="layers.{}.", embed="embed_tokens", norm="no
              experts_in="mlp.experts.gate_up_proj", experts_out="mlp.experts.down_proj")
 GEMMA2 = dict(LLAMA, n2="post_attention_layernorm", n3="pre_feedforward_layernorm",
               n4="post_feedforward_layernorm")
+GEMMA4 = dict(GEMMA2, table="embed_tokens_per_layer", per_layer_in="per_layer_model_projection",
+              per_layer_in_norm="per_layer_projection_norm",
+              per_layer_gate="per_layer_input_gate", per_layer_out="per_layer_projection",
+              per_layer_norm="post_per_layer_input_norm", scale="layer_scalar",
+              router="router.proj", router_scale="router.scale",
+              expert_scales="router.per_expert_scale", experts_in="experts.gate_up_proj",
+              experts_out="experts.down_proj", experts_norm="pre_feedforward_layernorm_2",
+              experts_post="post_feedforward_layernorm_2",
+              shared_post="post_feedforward_layernorm_1")
 GLM4 = dict(LLAMA, n2="post_self_attn_layernorm", n3="post_attention_layernorm",
             n4="post_mlp_layernorm", gate_up="mlp.gate_up_proj")
 PHI3 = dict(LLAMA, qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj")
@@ -51,6 +60,11 @@ class Layer:
     rope: rotary.Rope | None = None
     window: int = 0  # positions that one sees, itself among them; 0: all
     moe: bool = False
+    D: int = 0  # sizes of its own; 0: the plan's
+    G: int = 0
+    F: int = 0
+    kv_from: int = -1  # the layer whose K and V it reads; -1: it has its own
+    k_is_v: bool = False
 
 
 @dataclass
@@ -58,7 +72,7 @@ class Moe:
     n_experts: int
     n_chosen: int
     n_ff: int
-    kind: str  # "experts": a tensor for each; "granite", "gpt_oss": all in one
+    kind: str  # "experts": a tensor for each; "granite", "gpt_oss", "gemma4": all in one
     renormalises: bool = True
     n_shared: int = 0
     shared_gate: bool = False
@@ -101,8 +115,16 @@ class Plan:
     residual_scale: float = 1.0
     logit_scale: float = 1.0
     logit_cap: float = 0.0
+    normed_values: bool = False
+    layer_scales: bool = False
+    n_per_layer: int = 0  # width of a token's own input to each layer
     moe: Moe | None = None
     extra: dict = field(default_factory=dict)
+
+    def sizes_of(self, i):
+        """D, G and F of a layer"""
+        layer = self.layers[i]
+        return layer.D or self.D, layer.G or self.G, layer.F or self.F
 
 
 def sizes(config, names, **more):
@@ -355,6 +377,55 @@ def gemma3(config, n_context):
     return plan
 
 
+def gemma4_rope(config, kind, n_head, n_context):
+    usual = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+             "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                                "rope_theta": 1e6}}
+    scaling = (config.get("rope_parameters") or usual)[kind]
+    return rotary.make(config, scaling, scaling["rope_theta"], n_head, n_context=n_context)
+
+
+def gemma4_sizes(config, i, full):
+    """D, G and F of a layer before sharing"""
+    D, G = config.get("head_dim") or 256, config.get("num_key_value_heads") or 4
+    own = config.get("per_layer_config")
+    if own is not None:
+        own = own.get(str(i), {})
+        return (own.get("head_dim", D), own.get("num_key_value_heads", G),
+                own.get("intermediate_size", config["intermediate_size"]))
+    if full:
+        D = config.get("global_head_dim", 512) or D
+        G = (config.get("attention_k_eq_v") and config.get("num_global_key_value_heads")) or G
+    return D, G, config["intermediate_size"]
+
+
+def gemma4(config, n_context):
+    plan = sizes(config, GEMMA4, form="sandwich", qk_norm="head", score_scale=1.0,
+                 embed_scale=math.sqrt(config["hidden_size"]), normed_values=True,
+                 layer_scales=True, tied=config.get("tie_word_embeddings", True),
+                 logit_cap=config.get("final_logit_softcapping") or 0.0,
+                 n_per_layer=config.get("hidden_size_per_layer_input", 256),
+                 activation=gemma_activation(config), **biased(config))
+    sliding = is_sliding(config, plan.L, lambda i: (i + 1) % 6)
+    sliding[-1] = False
+    shared_from = plan.L - config.get("num_kv_shared_layers", 0)
+    plan.layers = []
+    for i, slides in enumerate(sliding):
+        D, G, F = gemma4_sizes(config, i, not slides)
+        kind = "sliding_attention" if slides else "full_attention"
+        layer = Layer(gemma4_rope(config, kind, D, n_context),
+                      config.get("sliding_window", 512) if slides else 0, D=D, G=G, F=F,
+                      k_is_v=bool(config.get("attention_k_eq_v")) and not slides)
+        if i >= shared_from:
+            layer.kv_from = max(k for k in range(shared_from) if sliding[k] == slides)
+            layer.F *= 2 if config.get("use_double_wide_mlp") else 1
+        plan.layers.append(layer)
+    if config.get("enable_moe_block"):
+        all_moe(plan, Moe(config["num_experts"], config["top_k_experts"],
+                          config["moe_intermediate_size"], "gemma4"))
+    return plan
+
+
 def phi3(config, n_context):
     plan = sizes(config, PHI3, attention="rows", mlp="fused")
     return plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True))
@@ -458,8 +529,9 @@ def gpt_neo(config, n_context):
 FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=llama,
                 smollm3=smollm3, mistral=mistral, mixtral=mixtral, qwen2=qwen2, qwen2_moe=qwen2_moe,
                 qwen3=qwen3, qwen3_moe=qwen3_moe, gemma=gemma, gemma2=gemma2, gemma3=gemma3,
-                gemma3_text=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe,
-                granitemoeshared=granitemoe, granitemoehybrid=granitemoehybrid, seed_oss=seed_oss,
+                gemma3_text=gemma3, gemma4_text=gemma4, gemma4_unified_text=gemma4, phi=phi,
+                phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe,
+                granitemoehybrid=granitemoehybrid, seed_oss=seed_oss,
                 ernie4_5=ernie4_5, arcee=arcee, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
                 cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
                 ministral3=ministral3)

@@ -15,13 +15,18 @@ ALIGNMENT = 32
 U8, U32, I32, F32, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9
 ARCHITECTURES = dict(llama="llama", mistral="llama", mixtral="llama", qwen2="qwen2",
                      qwen2_moe="qwen2moe", qwen3="qwen3", qwen3_moe="qwen3moe", gemma="gemma",
-                     gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2",
+                     gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", gemma4="gemma4",
+                     gemma4_text="gemma4", phi="phi2",
                      phi3="phi3", smollm3="smollm3", olmo2="olmo2", olmoe="olmoe",
                      granite="granite", granitemoe="granitemoe", granitemoeshared="granitemoe",
                      gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
                      cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss",
                      ministral3="mistral3", granitemoehybrid="granite", seed_oss="seed_oss",
                      ernie4_5="ernie4_5", arcee="arcee")
+# Gemma 4's own tensors, by their roles in model.Model.
+GEMMA4 = dict(per_layer_gate="inp_gate", per_layer_out="proj", per_layer_norm="post_norm",
+              experts_norm="pre_ffw_norm_2", experts_post="post_ffw_norm_2",
+              shared_post="post_ffw_norm_1")
 # Their Q and K rows are stored in interleaved order.
 PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3", "arcee")
 NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",),
@@ -41,6 +46,8 @@ def array(values):
         kind, items = U8, values
     elif values and isinstance(values[0], str):
         kind, items = STRING, b"".join(map(text, values))
+    elif values and isinstance(values[0], bool):
+        kind, items = BOOL, bytes(values)
     elif values and isinstance(values[0], float):
         kind, items = F32, struct.pack(f"<{len(values)}f", *values)
     else:
@@ -157,6 +164,12 @@ class Converter:
                         for e in range(moe.n_experts)]
                 self.tensors[f"{block}ffn_{part}_exps.weight"] = np.stack(
                     [source[name + ".weight"] for name in each])
+        elif moe.kind == "gemma4":
+            for role, name in (("router_scale", "ffn_gate_inp.scale"),
+                               ("expert_scales", "ffn_down_exps.scale"),
+                               ("experts_in", "ffn_gate_up_exps.weight"),
+                               ("experts_out", "ffn_down_exps.weight")):
+                self.tensors[block + name] = source[of(role)]
         elif moe.kind == "granite":
             self.put_split(block, "exps", source[of("experts_in") + ".weight"])
             self.tensors[block + "ffn_down_exps.weight"] = source[of("experts_out") + ".weight"]
@@ -190,7 +203,17 @@ class Converter:
             is_oss = self.arch in ("gpt-oss", "seed_oss") and role == "n2"
             self.put_norm(block + ("post_attention_norm" if is_oss else name), of(role))
         self.attention(block, of)
-        self.experts(block, of) if plan.layers[i].moe else self.dense(block, of)
+        if plan.layers[i].moe:
+            self.experts(block, of)
+        if not plan.layers[i].moe or plan.moe.kind == "gemma4":
+            self.dense(block, of)
+        if self.arch == "gemma4":
+            self.gemma4(block, of)
+
+    def gemma4(self, block, of):
+        self.tensors[block + "layer_output_scale.weight"] = self.source[of("scale")]
+        for role, name in GEMMA4.items():
+            self.put(block + name, of(role))
 
     def everything(self):
         plan = self.plan
@@ -200,9 +223,34 @@ class Converter:
         self.put_norm("output_norm", plan.names["norm"])
         if not plan.tied:
             self.put("output", plan.names["head"])
+        if plan.n_per_layer:
+            self.put("per_layer_token_embd", plan.names["table"])
+            self.put("per_layer_model_proj", plan.names["per_layer_in"])
+            self.put("per_layer_proj_norm", plan.names["per_layer_in_norm"])
         for i in range(plan.L):
             self.layer(i)
         return self.tensors
+
+    def layer_keys(self):
+        """Of gemma4, whose sizes differ by layer: lists, and keys of layers with a window."""
+        plan, local = self.plan, [bool(layer.window) for layer in self.plan.layers]
+        D, G, F = ([plan.sizes_of(i)[k] for i in range(plan.L)] for k in range(3))
+        whole, sliding = D[local.index(False)], D[local.index(True)] if True in local else D[0]
+        turned = plan.layers[local.index(False)].rope
+        n = int(np.count_nonzero(turned.inverse))
+        self.tensors["rope_freqs.weight"] = np.array([1.0] * n + [1e30] * (whole // 2 - n))
+        ropes = self.config["rope_parameters"]
+        return {"attention.head_count_kv": G, "feed_forward_length": F,
+                "attention.key_length": whole, "attention.value_length": whole,
+                "attention.key_length_swa": sliding, "attention.value_length_swa": sliding,
+                "rope.dimension_count": whole, "rope.dimension_count_swa": sliding,
+                "rope.freq_base": float(ropes["full_attention"]["rope_theta"]),
+                "rope.freq_base_swa": float(ropes["sliding_attention"]["rope_theta"]),
+                "attention.sliding_window": self.config["sliding_window"],
+                "attention.sliding_window_pattern": local,
+                "attention.shared_kv_layers": self.config.get("num_kv_shared_layers", 0),
+                "embedding_length_per_layer_input": plan.n_per_layer,
+                "final_logit_softcapping": plan.logit_cap}
 
     def rope_keys(self):
         plan, config = self.plan, self.config
@@ -260,6 +308,8 @@ class Converter:
 
     def family_keys(self):
         plan, arch = self.plan, self.arch
+        if arch == "gemma4":
+            return self.layer_keys()
         if arch in ("granite", "granitemoe"):
             return {"attention.scale": float(plan.score_scale),
                     "embedding_scale": float(plan.embed_scale),

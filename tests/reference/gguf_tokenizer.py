@@ -63,6 +63,9 @@ def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
             "tokenizer.ggml.token_type": [kind for _, kind in rows]}
     if tokenizer["model"]["type"] == "Unigram":
         made["tokenizer.ggml.model"] = "t5"
+    elif pre == "gemma4":
+        made["tokenizer.ggml.model"] = "gemma4"
+        made["tokenizer.ggml.merges"] = merges_of(tokenizer)
     elif tokenizer["model"].get("byte_fallback"):
         made["tokenizer.ggml.model"] = "llama"
         made["tokenizer.ggml.add_space_prefix"] = any(
@@ -71,7 +74,7 @@ def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
     else:
         made["tokenizer.ggml.model"] = "gpt2"
         made["tokenizer.ggml.merges"] = merges_of(tokenizer)
-    if made["tokenizer.ggml.model"] != "gpt2":
+    if made["tokenizer.ggml.model"] not in ("gpt2", "gemma4"):
         made["tokenizer.ggml.scores"] = scores_of(tokenizer, rows)
     for step in normalizers:
         if step["type"] == "Precompiled":

@@ -80,6 +80,25 @@ class Model:
         y = x / np.sqrt((x * x).mean(-1, keepdims=True) + plan.epsilon) * weight
         return y + self.get(name + ".bias") if plan.norm_bias else y
 
+    def normed_values(self, v):
+        return v / np.sqrt((v * v).mean(-1, keepdims=True) + self.plan.epsilon)
+
+    def own_qkv(self, x, i):
+        """The projections of a layer whose sizes are its own: values may be the keys, and a layer
+        without K and V of its own reads those that another one left."""
+        plan, layer, T = self.plan, self.plan.layers[i], len(x)
+        D, G, _ = plan.sizes_of(i)
+        q = self.linear(x, self.layer_name(i, "q"), plan.qkv_bias).reshape(T, plan.H, D)
+        q = self.normed(q, self.layer_name(i, "q_norm"))
+        if layer.kv_from >= 0:
+            return (q, *self.kept[layer.kv_from])
+        k = self.linear(x, self.layer_name(i, "k"), plan.qkv_bias).reshape(T, G, D)
+        v = k if layer.k_is_v else self.linear(x, self.layer_name(i, "v"),
+                                               plan.qkv_bias).reshape(T, G, D)
+        k = layer.rope.turn(self.normed(k, self.layer_name(i, "k_norm")), np.arange(T))
+        self.kept[i] = k, self.normed_values(v)
+        return (q, *self.kept[i])
+
     def qkv(self, x, i):
         """Queries [T][H][D], keys and values [T][G][D], before any norm."""
         plan, T = self.plan, len(x)
@@ -108,14 +127,18 @@ class Model:
 
     def attention(self, x, i):
         plan, layer, T = self.plan, self.plan.layers[i], len(x)
-        q, k, v = self.qkv(x, i)
         positions = np.arange(T)
-        if layer.rope:
+        if plan.normed_values:
+            q, k, v = self.own_qkv(x, i)
+            q = layer.rope.turn(q, positions)
+        else:
+            q, k, v = self.qkv(x, i)
+        if layer.rope and not plan.normed_values:
             q, k = layer.rope.turn(q, positions), layer.rope.turn(k, positions)
         if plan.query_beta:
             scale = 1 + plan.query_beta * np.log(1 + positions // plan.query_period)
             q = q * scale[:, None, None]
-        k, v = (np.repeat(part, plan.H // plan.G, 1) for part in (k, v))
+        k, v = (np.repeat(part, plan.H // part.shape[1], 1) for part in (k, v))
         scores = np.einsum("thd,shd->hts", q, k) * plan.score_scale
         if plan.score_cap:
             scores = plan.score_cap * np.tanh(scores / plan.score_cap)
@@ -198,6 +221,43 @@ class Model:
                 y[rows] += weights[rows, ranks][:, None] * self.expert(x[rows], i, e)
         return y
 
+    def beside(self, x, i):
+        """An MLP and experts beside it, each of a norm of its own; the router reads x itself."""
+        plan = self.plan
+
+        def norm(x, role):
+            return self.normed(x, self.layer_name(i, role))
+
+        y = norm(self.dense(norm(x, "n3"), i), "shared_post")
+        r = (x / np.sqrt((x * x).mean(-1, keepdims=True) + plan.epsilon)
+             * self.get(self.layer_name(i, "router_scale")) * plan.C ** -0.5)
+        ids, weights = self.chosen(r, i)
+        weights = weights * self.get(self.layer_name(i, "expert_scales"))[ids]
+        z, into = np.zeros_like(x), norm(x, "experts_norm")
+        for e in range(plan.moe.n_experts):
+            rows, ranks = np.nonzero(ids == e)
+            if len(rows):
+                z[rows] += weights[rows, ranks][:, None] * self.expert(into[rows], i, e)
+        return y + norm(z, "experts_post")
+
+    def per_layer_inputs(self, x, ids):
+        """[T][L][P] of the embedded tokens x"""
+        plan, T = self.plan, len(x)
+        shape = T, plan.L, plan.n_per_layer
+        own = self.linear(x, plan.names["per_layer_in"], False) * plan.C ** -0.5
+        own = self.normed(own.reshape(shape), plan.names["per_layer_in_norm"])
+        table = self.get(plan.names["table"] + ".weight")[np.asarray(ids)].reshape(shape)
+        return (own + table * np.sqrt(plan.n_per_layer)) / np.sqrt(2)
+
+    def finish(self, x, i):
+        """What a layer does after its two parts."""
+        plan, act = self.plan, ACTIVATIONS.get(self.plan.activation)
+        if plan.n_per_layer:
+            y = act(self.linear(x, self.layer_name(i, "per_layer_gate"), False)) * self.inputs[:, i]
+            x = x + self.normed(self.linear(y, self.layer_name(i, "per_layer_out"), False),
+                                self.layer_name(i, "per_layer_norm"))
+        return x * self.get(self.layer_name(i, "scale")) if plan.layer_scales else x
+
     def feed_forward(self, x, i):
         return self.mixture(x, i) if self.plan.layers[i].moe else self.dense(x, i)
 
@@ -212,7 +272,9 @@ class Model:
             return x + plan.residual_scale * self.feed_forward(norm(x, "n2"), i)
         if plan.form == "sandwich":
             x = x + norm(self.attention(norm(x, "n1"), i), "n2")
-            return x + norm(self.feed_forward(norm(x, "n3"), i), "n4")
+            y = (self.beside(x, i) if plan.moe and plan.moe.kind == "gemma4"
+                 else self.feed_forward(norm(x, "n3"), i))
+            return self.finish(x + norm(y, "n4"), i)
         if plan.form == "post":
             x = x + norm(self.attention(x, i), "n1")
             return x + norm(self.feed_forward(x, i), "n2")
@@ -228,6 +290,9 @@ class Model:
         x = embedding[np.asarray(ids)] * plan.embed_scale
         if plan.learned_positions:
             x = x + self.get(plan.names["positions"] + ".weight")[: len(ids)]
+        if plan.n_per_layer:
+            self.inputs = self.per_layer_inputs(x, ids)
+        self.kept = {}
         for i in range(plan.L):
             x = self.block(x, i)
         return self.normed(x, plan.names["norm"])

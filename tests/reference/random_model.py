@@ -259,6 +259,51 @@ def gemma3(draw, family):
     return config
 
 
+def gemma4_by_layer(config):
+    """The sizes of layers as later releases of transformers write them."""
+    L, types = config["num_hidden_layers"], config["layer_types"]
+    sizes = {"head_dim": config.pop("global_head_dim")}
+    if config.pop("num_global_key_value_heads") and config["attention_k_eq_v"]:
+        sizes["num_key_value_heads"] = 1
+    config["per_layer_config"] = {str(i): sizes for i in range(L) if types[i] == "full_attention"}
+
+
+def gemma4(draw, family):
+    config = base(draw, family)
+    types = [draw.of("sliding_attention", "full_attention") for _ in range(draw.between(1, 4))]
+    types = types + ["sliding_attention", "full_attention"]
+    n_shared = draw.of(0, 1, 2)
+    types += types[-n_shared:] if n_shared else []
+    config.update(model_type="gemma4_text", hidden_activation="gelu_pytorch_tanh",
+                  tie_word_embeddings=True, num_hidden_layers=len(types), layer_types=types,
+                  num_kv_shared_layers=n_shared, use_double_wide_mlp=draw.chance(),
+                  # Small vectors may be so short that their norm is an error's factor of 100.
+                  head_dim=2 * draw.between(6, 14), global_head_dim=2 * draw.between(6, 16),
+                  attention_k_eq_v=draw.chance(),
+                  num_global_key_value_heads=draw.of(None, 1),
+                  hidden_size_per_layer_input=draw.of(0, draw.between(9, 20)),
+                  vocab_size_per_layer_input=config["vocab_size"],
+                  enable_moe_block=draw.chance(0.4),
+                  sliding_window=draw.of(3, 9, 20), rms_norm_eps=1e-6,
+                  final_logit_softcapping=draw.of(None, 30.0))
+    if types[-1] != "full_attention":
+        types[-1] = "full_attention"
+    if config["enable_moe_block"]:
+        config["use_double_wide_mlp"] = False
+        config.update(num_experts=draw.between(2, 9), moe_intermediate_size=draw.between(7, 40))
+        config["top_k_experts"] = draw.between(1, min(config["num_experts"], 4))
+    config["rope_parameters"] = {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {"rope_type": "proportional", "rope_theta": config.pop("rope_theta"),
+                           "partial_rotary_factor": draw.of(0.25, 0.5, 1.0)}}
+    if draw.chance(0.3):
+        gemma4_by_layer(config)
+    if draw.chance(0.4):
+        return dict(model_type="gemma4", text_config=config,
+                    vision_config={"model_type": "gemma4_vision", "hidden_size": 8})
+    return config
+
+
 def phi3(draw, family):
     config = windowed(draw, base(draw, family, own_head_size=False))
     D = head_size(config)
@@ -388,7 +433,7 @@ def in_either_form(make):
     def either(draw, family):
         config = make(draw, family)
         turns = "rope_theta" in config or "rotary_emb_base" in config
-        newer = turns and family != "gemma3" and draw.chance(0.3)
+        newer = turns and family not in ("gemma3", "gemma4") and draw.chance(0.3)
         return in_newer_form(draw, config) if newer else config
     return either
 
@@ -400,28 +445,34 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=
                 olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
                 starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3,
                 granitemoehybrid=granitemoehybrid, seed_oss=seed_oss, ernie4_5=ernie4_5,
-                arcee=arcee)
+                arcee=arcee, gemma4=gemma4)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 
-def attention_shapes(plan):
+def attention_shapes(plan, i):
     """{role: shape of weight, [out][in]}; biases and norms come with what they belong to."""
-    q, kv = plan.H * plan.D, plan.G * plan.D
-    if plan.attention == "separate":
+    D, G, _ = plan.sizes_of(i)
+    q, kv = plan.H * D, G * D
+    if plan.layers[i].kv_from >= 0 or plan.layers[i].k_is_v:
+        yield "q", (q, plan.C)
+        if plan.layers[i].kv_from < 0:
+            yield "k", (kv, plan.C)
+    elif plan.attention == "separate":
         yield from (("q", (q, plan.C)), ("k", (kv, plan.C)), ("v", (kv, plan.C)))
     else:
         yield "qkv", (q + 2 * kv, plan.C)
     yield "o", (plan.C, q)
 
 
-def dense_shapes(plan):
+def dense_shapes(plan, i):
+    F = plan.sizes_of(i)[2]
     if plan.mlp == "gated":
-        yield from (("gate", (plan.F, plan.C)), ("up", (plan.F, plan.C)))
+        yield from (("gate", (F, plan.C)), ("up", (F, plan.C)))
     elif plan.mlp == "fused":
-        yield "gate_up", (2 * plan.F, plan.C)
+        yield "gate_up", (2 * F, plan.C)
     else:
-        yield "up", (plan.F, plan.C)
-    yield "down", (plan.C, plan.F)
+        yield "up", (F, plan.C)
+    yield "down", (plan.C, F)
 
 
 class Writer:
@@ -442,25 +493,28 @@ class Writer:
         if bias:
             self.normal(name + ".bias", shape[:1], 0.3)
 
-    def norm(self, name, shape):
-        mean = 0.0 if self.plan.norm == "rms1" else 1.0
+    def norm(self, name, shape, mean=1.0):
+        mean = 0.0 if self.plan.norm == "rms1" else mean
         self.tensors[name + ".weight"] = mean + self.draw.rng.normal(0, 0.2, shape)
         if self.plan.norm_bias:
             self.normal(name + ".bias", shape, 0.2)
 
-    def attention(self, name):
+    def attention(self, name, i):
         plan, names = self.plan, self.plan.names
-        for role, shape in attention_shapes(plan):
+        D, G, _ = plan.sizes_of(i)
+        for role, shape in attention_shapes(plan, i):
             bias = plan.o_bias if role == "o" else plan.qkv_bias
             # With unscaled scores (GPT-Neo) one position would take all, and an error of a score
             # would be one of the output.
             gain = 1.3 * min(1, plan.D ** -0.5 / plan.score_scale) ** 0.5 if role in "qk" else 1.3
             self.matrix(name + names[role], shape, bias, plan.attention == "conv1d", gain)
-        norms = {"head": ((plan.D,), (plan.D,)), "own": ((plan.H, plan.D), (plan.G, plan.D)),
-                 "whole": ((plan.H * plan.D,), (plan.G * plan.D,))}
+        norms = {"head": ((D,), (D,)), "own": ((plan.H, D), (G, D)),
+                 "whole": ((plan.H * D,), (G * D,))}
         if plan.qk_norm:
+            mean = D ** -0.25 if plan.score_scale == 1 else 1.0  # which the norms must scale
             for role, shape in zip(("q_norm", "k_norm"), norms[plan.qk_norm]):
-                self.norm(name + names[role], shape)
+                if role == "q_norm" or plan.layers[i].kv_from < 0:
+                    self.norm(name + names[role], shape, mean)
         if plan.sinks:
             self.normal(name + names["sinks"], (plan.H,), 1.0)
 
@@ -476,6 +530,13 @@ class Writer:
                 prefix = name + names["expert"].format(e)
                 for part, shape in (("gate", (F, C)), ("up", (F, C)), ("down", (C, F))):
                     self.matrix(prefix + names["expert_" + part], shape)
+        elif moe.kind == "gemma4":
+            self.normal(name + names["experts_in"], (E, 2 * F, C), 1.3 / np.sqrt(C))
+            self.normal(name + names["experts_out"], (E, C, F), 1.3 / np.sqrt(F))
+            self.tensors[name + names["router_scale"]] = self.draw.rng.uniform(3, 8, C)
+            self.tensors[name + names["expert_scales"]] = self.draw.rng.uniform(0.5, 1.5, E)
+            for role in ("experts_norm", "experts_post", "shared_post"):
+                self.norm(name + names[role], (C,))
         elif moe.kind == "granite":
             self.normal(name + names["experts_in"] + ".weight", (E, 2 * F, C), 1.3 / np.sqrt(C))
             self.normal(name + names["experts_out"] + ".weight", (E, C, F), 1.3 / np.sqrt(F))
@@ -503,12 +564,24 @@ class Writer:
         for role in {"sandwich": ("n1", "n2", "n3", "n4"),
                      "parallel": ("n1",)}.get(plan.form, ("n1", "n2")):
             self.norm(name + names[role], (plan.C,))
-        self.attention(name)
+        self.attention(name, i)
         if plan.layers[i].moe:
             self.experts(name)
-            return
-        for role, shape in dense_shapes(plan):
-            self.matrix(name + names[role], shape, plan.mlp_bias, plan.mlp == "conv1d")
+        if not plan.layers[i].moe or plan.moe.kind == "gemma4":
+            for role, shape in dense_shapes(plan, i):
+                self.matrix(name + names[role], shape, plan.mlp_bias, plan.mlp == "conv1d")
+        if plan.layer_scales:
+            self.tensors[name + names["scale"]] = self.draw.rng.uniform(0.5, 1.2, 1)
+        if plan.n_per_layer:
+            self.matrix(name + names["per_layer_gate"], (plan.n_per_layer, plan.C))
+            self.matrix(name + names["per_layer_out"], (plan.C, plan.n_per_layer))
+            self.norm(name + names["per_layer_norm"], (plan.C,))
+
+    def per_layer_inputs(self):
+        plan, names, width = self.plan, self.plan.names, self.plan.L * self.plan.n_per_layer
+        self.normal(names["prefix"] + names["table"] + ".weight", (plan.V, width), 0.25)
+        self.matrix(names["prefix"] + names["per_layer_in"], (width, plan.C), gain=10.0)
+        self.norm(names["prefix"] + names["per_layer_in_norm"], (plan.n_per_layer,))
 
     def everything(self):
         plan, names = self.plan, self.plan.names
@@ -517,6 +590,8 @@ class Writer:
         if plan.learned_positions:
             self.normal(names["prefix"] + names["positions"] + ".weight",
                         (plan.n_positions, plan.C), 0.5)
+        if plan.n_per_layer:
+            self.per_layer_inputs()
         for i in range(plan.L):
             self.layer(i)
         self.norm(names["prefix"] + names["norm"], (plan.C,))

@@ -1,8 +1,8 @@
 """Rotary embeddings: how far each pair of a head's elements turns, for every kind of scaling.
 
 RoFormer (arXiv:2104.09864); linear (arXiv:2306.15595); llama3 (Llama 3.1's model card); YaRN
-(arXiv:2309.00071); LongRoPE (arXiv:2402.13753). Position p turns pair i by p * inverse[i]; sine and
-cosine are multiplied by `factor`.
+(arXiv:2309.00071); LongRoPE (arXiv:2402.13753); Gemma 4's "proportional". Position p turns pair i
+by p * inverse[i]; sine and cosine are multiplied by `factor`.
 """
 import math
 from dataclasses import dataclass
@@ -88,6 +88,9 @@ def make(config, scaling, theta, n, interleaved=False, n_context=None):
         inverse, factor = yarn(inverse, n, theta, scaling, original)
     elif kind in ("longrope", "su"):
         inverse, factor = longrope(inverse, scaling, original, config, n_context or longest)
+    elif kind == "proportional":  # pairs of a whole head, of which only the first turn
+        n_turning = int(n * scaling.get("partial_rotary_factor", 1.0) / 2)
+        inverse = np.where(np.arange(n // 2) < n_turning, inverse, 0) / scaling.get("factor", 1.0)
     elif kind not in ("default", "dynamic"):  # dynamic is plain below max_position_embeddings
         raise ValueError(f"rope type {kind}")
     return Rope(inverse, factor, interleaved)

@@ -7,6 +7,15 @@
 
 #include "common/base/array.h"
 
+#define GEMMA4(n_context, window)                                                                  \
+    "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6, 'vocab_size': 262144,"       \
+    " 'hidden_size': 2304, 'intermediate_size': 9216, 'num_hidden_layers': 30,"                    \
+    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'head_dim': 256,"                        \
+    " 'global_head_dim': 512, 'max_position_embeddings': " #n_context                              \
+    ", 'sliding_window': " #window ", 'sliding_window_pattern': 6, 'rope_parameters':"             \
+    " {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000}, 'full_attention':"      \
+    " {'rope_type': 'proportional', 'partial_rotary_factor': 0.25, 'rope_theta': 1000000}}"
+
 static const struct {
     const char *model_type, *text;
 } defaults[] = {
@@ -64,6 +73,9 @@ static const struct {
                     " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'head_dim': 256,"
                     " 'query_pre_attn_scalar': 256, 'sliding_window': 4096,"
                     " 'sliding_window_pattern': 6}"},
+    {"gemma4_text", GEMMA4(131072, 512) ", 'hidden_size_per_layer_input': 256,"
+                                        " 'vocab_size_per_layer_input': 262144}"},
+    {"gemma4_unified_text", GEMMA4(262144, 1024) "}"},
     {"phi", "{'hidden_act': 'gelu_new', 'layer_norm_eps': 1e-5, 'rope_theta': 10000,"
             " 'partial_rotary_factor': 0.5, 'max_position_embeddings': 2048,"
             " 'tie_word_embeddings': false}"},
@@ -131,7 +143,14 @@ const char *baton_model_defaults(const char *model_type)
 
 const char *baton_model_wrapped(const char *wrapper)
 {
-    if (!strcmp(wrapper, "gemma3"))
-        return "gemma3_text";
-    return strcmp(wrapper, "mistral3") ? wrapper : "mistral";
+    static const struct {
+        const char *wrapper, *model_type;
+    } wrappers[] = {{"gemma3", "gemma3_text"},
+                    {"gemma4", "gemma4_text"},
+                    {"gemma4_unified", "gemma4_unified_text"},
+                    {"mistral3", "mistral"}};
+    for (size_t i = 0; i < BATON_N_OF(wrappers); i++)
+        if (!strcmp(wrappers[i].wrapper, wrapper))
+            return wrappers[i].model_type;
+    return wrapper;
 }

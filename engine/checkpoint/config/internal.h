@@ -16,8 +16,8 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
                                              struct baton_model_config *config,
                                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Reads layer_types, attention_layers and attention_types, no_rope_layers and mlp_only_layers. Call
- * it after n_layers is read, which the lists have to match. */
+/* Reads layer_types, attention_layers and attention_types, no_rope_layers, mlp_only_layers and
+ * per_layer_config. Call it after n_layers is read, which the lists have to match. */
 enum baton_err baton_model_config_read_layers(const struct baton_json *object, const char *prefix,
                                               struct baton_model_config *config,
                                               struct baton_why *why) BATON_MUST_CHECK;

@@ -58,7 +58,6 @@ static const struct baton_config_row rows[] = {
     {{"alibi"}, FLAG_F(alibi, ALIBI)},
     {{"use_qk_norm"}, FLAG_F(use_qk_norm, QK_NORM)},
     {{"qk_layernorm"}, FLAG_F(qk_layernorm, QK_LAYERNORM)},
-    {{"use_bidirectional_attention"}, FLAG_F(bidirectional, BIDIRECTIONAL)},
     {{"rope_interleaved"}, FLAG_F(rope_interleaved, ROPE_INTERLEAVED)},
 
     {{"sliding_window", "window_size"}, SIZE_F(sliding_window, BATON_MAX_CONTEXT, SLIDING_WINDOW)},
@@ -94,7 +93,8 @@ static const struct baton_config_row rows[] = {
 
     {{"num_experts", "num_local_experts", "n_routed_experts"},
      SIZE_F(n_experts, BATON_MAX_EXPERTS, EXPERTS)},
-    {{"num_experts_per_tok", "experts_per_token"}, SIZE(n_experts_chosen, 0, BATON_MAX_EXPERTS)},
+    {{"num_experts_per_tok", "experts_per_token", "top_k_experts"},
+     SIZE(n_experts_chosen, 0, BATON_MAX_EXPERTS)},
     {{"moe_intermediate_size"}, SIZE(moe_n_ff, 0, BATON_MAX_WIDTH)},
     {{"shared_expert_intermediate_size"}, SIZE_F(shared_n_ff, BATON_MAX_WIDTH, SHARED_EXPERT)},
     {{"shared_intermediate_size"}, SIZE_F(shared_mlp_n_ff, BATON_MAX_WIDTH, SHARED_MLP)},
@@ -105,6 +105,14 @@ static const struct baton_config_row rows[] = {
      1,
      BATON_MAX_LAYERS,
      BATON_FEATURE(SPARSE_STEP)},
+    {{"enable_moe_block"}, FLAG_F(moe_block, MOE_BLOCK)},
+    {{"global_head_dim"}, SIZE_F(global_head_dim, BATON_MAX_WIDTH, GLOBAL_HEAD_DIM)},
+    {{"num_global_key_value_heads"}, SIZE(n_global_kv_heads, 1, BATON_MAX_WIDTH)},
+    {{"attention_k_eq_v"}, FLAG_F(k_eq_v, K_EQ_V)},
+    {{"num_kv_shared_layers"}, SIZE_F(n_kv_shared, BATON_MAX_LAYERS, KV_SHARED)},
+    {{"use_double_wide_mlp"}, FLAG_F(double_wide_mlp, DOUBLE_WIDE_MLP)},
+    {{"hidden_size_per_layer_input"}, SIZE_F(n_per_layer, BATON_MAX_WIDTH, PER_LAYER_INPUT)},
+    {{"vocab_size_per_layer_input"}, SIZE(n_vocab_per_layer, 1, BATON_MAX_VOCAB)},
     {{"norm_topk_prob"}, FLAG(norm_topk_prob)},
     {{"swiglu_limit"}, REAL_F(swiglu_limit, SWIGLU_LIMIT)},
     {{"swiglu_alpha"}, REAL_F(swiglu_alpha, SWIGLU_ALPHA)},
@@ -197,6 +205,8 @@ static void put_part(const CONFIG *config, enum baton_model_feature feature, cha
         {BATON_FEATURE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
         {BATON_FEATURE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
         {BATON_FEATURE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
+        {BATON_FEATURE_PER_LAYER_CONFIG, "per_layer_config", "an object", ""},
+        {BATON_FEATURE_BIDIRECTIONAL, "use_bidirectional_attention", "true", ""},
     };
     for (size_t i = 0; i < BATON_N_OF(parts); i++)
         if (parts[i].feature == feature)

@@ -1,5 +1,6 @@
 /* The lists of a config.json that have an entry for each layer. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -150,11 +151,72 @@ static enum baton_err read_dense(const struct baton_json *object, const char *pr
     return BATON_OK;
 }
 
+/* ---- sizes of single layers ---- */
+
+#define AT(field) offsetof(struct baton_layer_sizes, field)
+
+static const struct baton_config_row size_rows[] = {
+    {{"head_dim"}, BATON_CONFIG_SIZE, AT(head_dim), 1, BATON_MAX_WIDTH, 0},
+    {{"num_key_value_heads"}, BATON_CONFIG_SIZE, AT(n_kv_heads), 1, BATON_MAX_WIDTH, 0},
+    {{"intermediate_size"}, BATON_CONFIG_SIZE, AT(n_ff), 1, BATON_MAX_WIDTH, 0},
+};
+
+static bool is_size(const char *key)
+{
+    for (size_t i = 0; i < BATON_N_OF(size_rows); i++)
+        if (!strcmp(size_rows[i].names[0], key))
+            return true;
+    return false;
+}
+
+/* Reads one layer's {"head_dim": 512, ..}. An unknown key would change the result. */
+static enum baton_err read_sizes(const struct baton_json *object, const char *prefix,
+                                 struct baton_layer_sizes *sizes, struct baton_why *why)
+{
+    static const struct baton_layer_sizes unsaid;
+    const struct baton_config_table table = {size_rows, BATON_N_OF(size_rows), &unsaid};
+    uint64_t features = 0;
+    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
+        if (!is_size(baton_json_key(it)))
+            return baton_fail(why, BATON_INVALID, "%s%.40s: not supported", prefix,
+                              baton_json_key(it));
+    return baton_config_read_table(&table, object, prefix, sizes, &features, why);
+}
+
+/* Reads per_layer_config: {"4": {"head_dim": 512, ..}, ..}. */
+static enum baton_err read_per_layer(const struct baton_json *object, const char *prefix,
+                                     CONFIG *config, struct baton_why *why)
+{
+    static const char name[] = "per_layer_config";
+    const struct baton_json *layers = baton_json_get(object, name);
+    enum baton_err err = BATON_OK;
+    if (baton_json_kind(layers) == BATON_JSON_NULL)
+        return BATON_OK;
+    if (baton_json_kind(layers) != BATON_JSON_OBJECT)
+        return baton_config_refuse(prefix, name, layers, "an object", why);
+    for (void *it = baton_json_first(layers); it && !err; it = baton_json_next(layers, it)) {
+        const char *key = baton_json_key(it);
+        char within[96], *end;
+        long layer = strtol(key, &end, 10);
+        (void)snprintf(within, sizeof within, "%s%s.%.20s.", prefix, name, key);
+        if (*key < '0' || *key > '9' || *end || layer >= config->n_layers ||
+            baton_json_kind(baton_json_member(it)) != BATON_JSON_OBJECT)
+            return baton_fail(why, BATON_INVALID,
+                              "%s%s.%.20s: must be an object of one of %d layers", prefix, name,
+                              key, config->n_layers);
+        err = read_sizes(baton_json_member(it), within, &config->layer_sizes[layer], why);
+    }
+    config->features |= BATON_FEATURE(PER_LAYER_CONFIG);
+    return err;
+}
+
 enum baton_err baton_model_config_read_layers(const struct baton_json *object, const char *prefix,
                                               CONFIG *config, struct baton_why *why)
 {
     enum baton_err err = read_all_types(object, prefix, config, why);
     if (!err)
         err = read_no_rope(object, prefix, config, why);
+    if (!err)
+        err = read_per_layer(object, prefix, config, why);
     return err ? err : read_dense(object, prefix, config, why);
 }

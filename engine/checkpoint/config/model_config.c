@@ -49,6 +49,25 @@ static void read_presence(const struct baton_json *object, struct baton_model_co
         config->features &= ~BATON_FEATURE(SLIDING_WINDOW);
 }
 
+/* Reads use_bidirectional_attention: true, "all", or "vision", which concerns pictures alone. */
+static enum baton_err read_direction(const struct baton_json *object, const char *prefix,
+                                     struct baton_model_config *config, struct baton_why *why)
+{
+    static const char name[] = "use_bidirectional_attention";
+    const struct baton_json *value = baton_json_get(object, name);
+    const char *given = baton_json_string(value, NULL), *text = given ? given : "";
+    if (!value)
+        return BATON_OK;
+    if (baton_json_kind(value) != BATON_JSON_NULL && baton_json_kind(value) != BATON_JSON_BOOL &&
+        strcmp(text, "all") != 0 && strcmp(text, "vision") != 0)
+        return baton_config_refuse(prefix, name, value, "true, false, \"all\" or \"vision\"", why);
+    config->bidirectional = baton_json_bool(value) || !strcmp(text, "all");
+    config->features &= ~BATON_FEATURE(BIDIRECTIONAL);
+    if (config->bidirectional)
+        config->features |= BATON_FEATURE(BIDIRECTIONAL);
+    return BATON_OK;
+}
+
 static enum baton_err read_object(const struct baton_json *object, const char *prefix,
                                   struct baton_model_config *config, struct baton_why *why)
 {
@@ -58,6 +77,8 @@ static enum baton_err read_object(const struct baton_json *object, const char *p
         err = baton_model_config_read_ropes(object, prefix, config, why);
     if (!err)
         err = baton_model_config_read_layers(object, prefix, config, why);
+    if (!err)
+        err = read_direction(object, prefix, config, why);
     if (!err)
         read_presence(object, config);
     return err;

@@ -86,6 +86,13 @@ enum baton_model_feature {
     BATON_FEATURE_SPARSE_STEP,
     BATON_FEATURE_SWIGLU_LIMIT,
     BATON_FEATURE_SWIGLU_ALPHA,
+    BATON_FEATURE_GLOBAL_HEAD_DIM,
+    BATON_FEATURE_K_EQ_V,
+    BATON_FEATURE_KV_SHARED,
+    BATON_FEATURE_DOUBLE_WIDE_MLP,
+    BATON_FEATURE_PER_LAYER_INPUT,
+    BATON_FEATURE_PER_LAYER_CONFIG,
+    BATON_FEATURE_MOE_BLOCK,
     BATON_N_MODEL_FEATURES
 };
 
@@ -96,7 +103,8 @@ enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING };
 
 /* The parameters of a rotary embedding; 0: not given. */
 struct baton_rope_config {
-    char type[32]; /* "default", "linear", "dynamic", "llama3", "yarn", "longrope", "su" */
+    char type[32]; /* "default", "linear", "dynamic", "llama3", "yarn", "longrope", "su",
+                      "proportional" */
     double theta;
     double partial_rotary_factor; /* the share of a head that is rotated */
     double factor;
@@ -116,6 +124,11 @@ struct baton_sampling_defaults {
     int do_sample; /* 0, 1; this and the others: -1 when not given */
     int top_k;
     double temperature, top_p, repetition_penalty;
+};
+
+/* The sizes that per_layer_config gives a layer; 0: not given. */
+struct baton_layer_sizes {
+    int head_dim, n_kv_heads, n_ff;
 };
 
 struct baton_model_config {
@@ -162,6 +175,12 @@ struct baton_model_config {
     int no_rope_interval;                /* every such layer is without rotation; 0: none */
     int n_no_rope;                       /* 0: not given, else L */
     bool no_rope[BATON_MAX_LAYERS];
+
+    /* Layers without a window may have heads of another size and number, the last layers no K and V
+     * of their own, and each an input of its own of each token; 0: not given. */
+    int global_head_dim, n_global_kv_heads, n_kv_shared, n_per_layer, n_vocab_per_layer;
+    bool k_eq_v, double_wide_mlp, moe_block;
+    struct baton_layer_sizes layer_sizes[BATON_MAX_LAYERS];
 
     int n_experts, n_experts_chosen; /* E; 0: no mixture of experts */
     int moe_n_ff, shared_n_ff, shared_mlp_n_ff, n_shared_experts;

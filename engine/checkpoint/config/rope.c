@@ -109,9 +109,17 @@ static enum baton_err read_rope(const struct baton_json *object, const char *pre
     return err;
 }
 
+/* The keys beside rope_parameters hold for all types of layers, a family's defaults for none. */
+static double share_beside(const struct baton_json *root)
+{
+    const struct baton_json *share = baton_json_get(root, "partial_rotary_factor");
+    return baton_config_is_number(share, smallest, 1) ? baton_json_number(share) : 0;
+}
+
 /* Reads an object that holds one object for each type of layer. */
-static enum baton_err read_by_layer(const struct baton_json *object, const char *prefix,
-                                    struct baton_model_config *config, struct baton_why *why)
+static enum baton_err read_by_layer(const struct baton_json *root, const struct baton_json *object,
+                                    const char *prefix, struct baton_model_config *config,
+                                    struct baton_why *why)
 {
     char full[96], sliding[96];
     const struct baton_json *local = baton_json_get(object, "sliding_attention");
@@ -123,19 +131,20 @@ static enum baton_err read_by_layer(const struct baton_json *object, const char 
              strcmp(baton_json_key(it), "sliding_attention") != 0))
             return baton_fail(why, BATON_INVALID, "%s%.40s: not supported", prefix,
                               baton_json_key(it));
+    config->rope.partial_rotary_factor = share_beside(root);
     enum baton_err err =
         read_rope(baton_json_get(object, "full_attention"), full, &config->rope, why);
     if (!err && local) {
-        config->local_rope.partial_rotary_factor = config->rope.partial_rotary_factor;
+        config->local_rope.partial_rotary_factor = share_beside(root);
         err = read_rope(local, sliding, &config->local_rope, why);
         config->features |= BATON_FEATURE(LOCAL_ROPE);
     }
     return err;
 }
 
-static enum baton_err read_object(const struct baton_json *object, const char *prefix,
-                                  const char *name, struct baton_model_config *config,
-                                  struct baton_why *why)
+static enum baton_err read_object(const struct baton_json *root, const struct baton_json *object,
+                                  const char *prefix, const char *name,
+                                  struct baton_model_config *config, struct baton_why *why)
 {
     char within[64];
     enum baton_json_kind kind = baton_json_kind(object);
@@ -146,7 +155,7 @@ static enum baton_err read_object(const struct baton_json *object, const char *p
     if (kind != BATON_JSON_OBJECT)
         return baton_config_refuse(prefix, name, object, "an object", why);
     if (baton_json_get(object, "full_attention"))
-        return read_by_layer(object, within, config, why);
+        return read_by_layer(root, object, within, config, why);
     return read_rope(object, within, &config->rope, why);
 }
 
@@ -169,7 +178,7 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
         /* A null beside the other name's object is a leftover; alone it removes the default's
          * scaling. */
         if (value && (baton_json_kind(value) != BATON_JSON_NULL || !other))
-            err = read_object(value, prefix, names[i], config, why);
+            err = read_object(object, value, prefix, names[i], config, why);
     }
     config->features &= ~chosen;
     if (is_scaled(&config->rope) || is_scaled(&config->local_rope))

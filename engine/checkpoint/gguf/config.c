@@ -26,7 +26,8 @@ enum {
     LOCAL_ROPE = BATON_GGUF_LOCAL_ROPE,
     OPEN = BATON_GGUF_OPEN,
     QUERY_SCALAR = BATON_GGUF_QUERY_SCALAR,
-    GRANITE = BATON_GGUF_GRANITE
+    GRANITE = BATON_GGUF_GRANITE,
+    BY_LAYER = BATON_GGUF_BY_LAYER
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -43,6 +44,7 @@ static const struct baton_gguf_family families[] = {
     {"gemma", "gemma", RMS, BIAS},
     {"gemma2", "gemma2", RMS, BIAS | QUERY_SCALAR},
     {"gemma3", "gemma3_text", RMS, BIAS | QUERY_SCALAR | LOCAL_ROPE | OPEN},
+    {"gemma4", "gemma4_text", RMS, BIAS | BY_LAYER},
     {"phi2", "phi", LAYER, 0},
     {"phi3", "phi3", RMS, 0},
     {"smollm3", "smollm3", RMS, BIAS | MLP_BIAS},
@@ -168,6 +170,8 @@ static enum baton_err set_family(READING *reading)
 static enum baton_err set_rotated(const READING *reading, struct baton_model_config *config)
 {
     int64_t n = 0;
+    if (reading->family->traits & BATON_GGUF_BY_LAYER)
+        return BATON_OK; /* put_layer_ropes has checked it */
     enum baton_err err = baton_gguf_get_int(reading, "rope.dimension_count", &n);
     if (!err && n && n != reading->head_dim)
         config->rotary_dim = (int)n;

@@ -28,7 +28,8 @@ enum baton_gguf_trait {
     BATON_GGUF_OPEN = 512,
     BATON_GGUF_QUERY_SCALAR = 1024, /* query_pre_attn_scalar */
     BATON_GGUF_GRANITE = 2048,      /* logit_scale divides; its shared expert has no gate */
-    BATON_GGUF_OUT_BIAS = 4096      /* attention_out_bias is true when the tensors are present */
+    BATON_GGUF_OUT_BIAS = 4096,     /* attention_out_bias is true when the tensors are present */
+    BATON_GGUF_BY_LAYER = 8192      /* sizes and rotations differ by layer (config_layers.c) */
 };
 
 struct baton_gguf_family {
@@ -85,6 +86,14 @@ void baton_gguf_put_query_scalar(struct baton_gguf_reading *reading);
 
 /* Writes the flags for biases, norms and the head, by the tensors that are present. */
 void baton_gguf_put_flags(struct baton_gguf_reading *reading);
+
+/* Write the sizes that differ by layer, and the rotations of both types of layers. */
+enum baton_err baton_gguf_put_layers(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_layer_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+
+/* Item i of a tensor of F32 numbers. */
+struct baton_tensor;
+float baton_gguf_factor(const struct baton_tensor *tensor, int64_t i);
 
 /* Writes rope_theta, rope_scaling and the other parameters of rotation. */
 enum baton_err baton_gguf_put_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;

@@ -11,7 +11,7 @@
 
 /* ---- factors for each pair, stored as tensors ---- */
 
-static float factor_at(const struct baton_tensor *tensor, int64_t i)
+float baton_gguf_factor(const struct baton_tensor *tensor, int64_t i)
 {
     float factor;
     memcpy(&factor, tensor->data + (size_t)i * sizeof factor, sizeof factor);
@@ -28,10 +28,10 @@ static enum baton_err find_factors(const READING *reading, const char *name,
                           "tensor %s: must be a list of 1 to %d numbers in F32", name,
                           BATON_MAX_ROTARY_PAIRS);
     for (int64_t i = 0; found && i < found->shape[0]; i++)
-        if (!(factor_at(found, i) > 0) || !isfinite(factor_at(found, i)))
+        if (!(baton_gguf_factor(found, i) > 0) || !isfinite(baton_gguf_factor(found, i)))
             return baton_fail(reading->why, BATON_INVALID,
                               "tensor %s: must hold numbers over 0, not %g", name,
-                              (double)factor_at(found, i));
+                              (double)baton_gguf_factor(found, i));
     *tensor = found;
     return BATON_OK;
 }
@@ -41,7 +41,7 @@ static void put_factors(struct baton_json_out *out, const char *name,
 {
     baton_json_open(out, name, '[');
     for (int64_t i = 0; i < tensor->shape[0]; i++)
-        baton_json_put_exact(out, NULL, (double)factor_at(tensor, i));
+        baton_json_put_exact(out, NULL, (double)baton_gguf_factor(tensor, i));
     baton_json_close(out, ']');
 }
 
@@ -267,6 +267,8 @@ enum baton_err baton_gguf_put_ropes(READING *reading)
 {
     double theta = 10000;
     int64_t n_rotated = reading->head_dim;
+    if (reading->family->traits & BATON_GGUF_BY_LAYER)
+        return baton_gguf_put_layer_ropes(reading);
     enum baton_err err = baton_gguf_get_real(reading, "rope.freq_base", &theta);
     if (!err)
         err = baton_gguf_get_int(reading, "rope.dimension_count", &n_rotated);

@@ -61,6 +61,7 @@ static enum baton_err put_vocabulary(READING *reading)
 enum baton_err baton_gguf_put_sizes(READING *reading)
 {
     struct baton_json_out *out = &reading->out;
+    bool by_layer = reading->family->traits & BATON_GGUF_BY_LAYER;
     int64_t n_context = 0, n_kv_heads;
     enum baton_err err = need(reading, "block_count", BATON_MAX_LAYERS, &reading->n_layers);
     if (!err)
@@ -70,7 +71,7 @@ enum baton_err baton_gguf_put_sizes(READING *reading)
     if (!err)
         err = need(reading, "context_length", BATON_MAX_CONTEXT, &n_context);
     n_kv_heads = reading->n_heads;
-    if (!err)
+    if (!err && !by_layer)
         err = baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
     if (err)
         return err;
@@ -79,7 +80,7 @@ enum baton_err baton_gguf_put_sizes(READING *reading)
     baton_json_put_int(out, "num_attention_heads", reading->n_heads);
     baton_json_put_int(out, "num_key_value_heads", n_kv_heads);
     baton_json_put_int(out, "max_position_embeddings", n_context);
-    err = put_head_dim(reading);
+    err = by_layer ? baton_gguf_put_layers(reading) : put_head_dim(reading);
     return err ? err : put_vocabulary(reading);
 }
 
@@ -136,7 +137,8 @@ static enum baton_err put_experts(READING *reading, int64_t n_experts)
     baton_json_put_int(out, "num_local_experts", n_experts);
     baton_json_put_int(out, "num_experts_per_tok", n_chosen);
     baton_json_put_bool(out, "norm_topk_prob", renormalises);
-    put_dense_layers(reading);
+    if (!(reading->family->traits & BATON_GGUF_BY_LAYER)) /* whose layers all have a dense MLP */
+        put_dense_layers(reading);
     if (n_shared)
         baton_json_put_int(out,
                            reading->family->traits & BATON_GGUF_GRANITE
@@ -149,10 +151,15 @@ static enum baton_err put_experts(READING *reading, int64_t n_experts)
 enum baton_err baton_gguf_put_mlp(READING *reading)
 {
     int64_t n_experts = 0, n_ff = 0, n_ff_expert;
+    bool by_layer = reading->family->traits & BATON_GGUF_BY_LAYER;
     enum baton_err err = baton_gguf_get_int(reading, "expert_count", &n_experts);
-    if (!err)
+    if (!err && (!by_layer || n_experts)) /* experts stand beside MLPs of one width */
         err = baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
+    if (by_layer)
+        baton_json_put_bool(&reading->out, "enable_moe_block", n_experts);
     n_ff_expert = width_of(reading, "blk.0.ffn_up_exps.weight");
+    if (!n_ff_expert)
+        n_ff_expert = width_of(reading, "blk.0.ffn_gate_up_exps.weight") / 2;
     if (!err)
         err = baton_gguf_get_int(reading, "expert_feed_forward_length", &n_ff_expert);
     if (err)
@@ -161,7 +168,7 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
         n_ff = n_ff_expert;
     else if (n_experts && n_ff_expert)
         baton_json_put_int(&reading->out, "moe_intermediate_size", n_ff_expert);
-    if (!n_ff && !n_experts)
+    if (!n_ff && !n_experts && !by_layer)
         return baton_gguf_refuse(reading, "feed_forward_length", "given");
     if (n_ff)
         baton_json_put_int(&reading->out, "intermediate_size", n_ff);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/array.h"
 #include "engine/checkpoint/gguf/config_internal.h"
@@ -111,6 +112,13 @@ static const struct {
     {"swiglu_clamp_shexp", {0, 0, 0}},
 };
 
+/* Whether a family's own part reads the key (config_layers.c). */
+static bool is_read(const READING *reading, const char *name)
+{
+    return reading->family->traits & BATON_GGUF_BY_LAYER &&
+           !strcmp(name, "attention.shared_kv_layers");
+}
+
 static double number_of(struct baton_gguf_value value)
 {
     double number = 0;
@@ -130,6 +138,8 @@ enum baton_err baton_gguf_check_neutral(const READING *reading)
 {
     char key[BATON_GGUF_KEY_BYTES];
     for (size_t i = 0; i < BATON_N_OF(neutral_keys); i++) {
+        if (is_read(reading, neutral_keys[i].name))
+            continue;
         const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
         for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
             double number = number_of(baton_gguf_item(value, k));

@@ -49,7 +49,8 @@ static enum baton_err read_id(const struct baton_gguf *gguf, const char *key, si
     return BATON_OK;
 }
 
-/* Returns the defaults of SentencePiece, <unk> <s> </s>, and of T5, <pad> </s> <unk>. */
+/* Returns the defaults of SentencePiece, <unk> <s> </s>; of T5, <pad> </s> <unk>; and of Gemma 4,
+ * <pad> <eos> <bos> <unk>. */
 static struct baton_gguf_ids ids_by_custom(const struct baton_gguf *gguf)
 {
     struct baton_gguf_ids ids = {.bos = -1, .eos = -1, .eot = -1, .eom = -1, .unk = -1};
@@ -62,6 +63,10 @@ static struct baton_gguf_ids ids_by_custom(const struct baton_gguf *gguf)
     } else if (baton_gguf_text_is(model, "t5")) {
         ids.eos = 1;
         ids.unk = 2;
+    } else if (baton_gguf_text_is(model, "gemma4")) {
+        ids.eos = 1;
+        ids.bos = 2;
+        ids.unk = 3;
     }
     return ids;
 }
@@ -101,10 +106,10 @@ struct baton_gguf_text baton_gguf_token(const struct baton_gguf *gguf, int64_t i
 
 bool baton_gguf_is_end(struct baton_gguf_text text)
 {
-    static const char *const ends[] = {"<|eot_id|>",      "<|eom_id|>",    "<|im_end|>",
-                                       "<|end|>",         "<end_of_turn>", "<|endoftext|>",
-                                       "<|end_of_text|>", "<|return|>",    "<|call|>",
-                                       "<|flush|>",       "<|calls|>"};
+    static const char *const ends[] = {
+        "<|eot_id|>",    "<|eom_id|>",      "<|im_end|>",       "<|end|>",  "<end_of_turn>",
+        "<|endoftext|>", "<|end_of_text|>", "<|return|>",       "<|call|>", "<|flush|>",
+        "<|calls|>",     "<turn|>",         "<|tool_response>", "<eos>"};
     if (!text.n || text.bytes[0] != '<')
         return false;
     for (size_t i = 0; i < BATON_N_OF(ends); i++)

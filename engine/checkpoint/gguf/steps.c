@@ -24,14 +24,14 @@ static void decode(struct baton_tokenizer_steps *steps, struct baton_decoder_ste
     steps->decoder[steps->n_decoder++] = step;
 }
 
-/* ---- SentencePiece's BPE ---- */
+/* ---- SentencePiece's BPE, by scores or by listed merges ---- */
 
 /* Reads the steps that Hugging Face's converter writes for LlamaTokenizer: a space precedes each
  * part of a text between added tokens, as in llama.cpp. */
 static enum baton_err read_sentencepiece(struct baton_gguf_tokenizer *reading)
 {
     struct baton_tokenizer_steps *steps = &reading->tables->steps;
-    bool prefix = true;
+    bool prefix = reading->kind == BATON_GGUF_SENTENCEPIECE;
     enum baton_err err =
         baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_space_prefix", &prefix);
     if (err)
@@ -124,6 +124,8 @@ static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
         err = baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_eos_token", &adds_eos);
     if (err)
         return err;
+    /* Gemma 4 needs its first token; some files say otherwise, and llama.cpp does not heed them. */
+    adds_bos |= reading->kind == BATON_GGUF_PIECE_BPE;
     if (adds_bos && reading->ids.bos >= 0)
         steps->first_ids[steps->n_first++] = (uint32_t)reading->ids.bos;
     if (adds_eos && reading->ids.eos >= 0)
@@ -134,7 +136,7 @@ static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
 enum baton_err baton_gguf_steps_read(struct baton_gguf_tokenizer *reading)
 {
     enum baton_err err = BATON_OK;
-    if (reading->kind == BATON_GGUF_SENTENCEPIECE)
+    if (reading->kind == BATON_GGUF_SENTENCEPIECE || reading->kind == BATON_GGUF_PIECE_BPE)
         err = read_sentencepiece(reading);
     else if (reading->kind == BATON_GGUF_UNIGRAM)
         err = read_unigram(reading);

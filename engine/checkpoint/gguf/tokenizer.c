@@ -40,7 +40,8 @@ static enum baton_err get_text(const struct baton_gguf_tokenizer *reading, const
 
 static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
 {
-    static const char *const names[] = {"gpt2", "llama", "t5"}; /* enum baton_gguf_tokenizer_kind */
+    /* enum baton_gguf_tokenizer_kind */
+    static const char *const names[] = {"gpt2", "llama", "t5", "gemma4"};
     const char *file = reading->tables->file;
     struct baton_gguf_text model;
     enum baton_err err = get_text(reading, "tokenizer.ggml.model", &model);
@@ -55,8 +56,8 @@ static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
         }
     return baton_fail(
         reading->why, BATON_INVALID,
-        "%s: tokenizer.ggml.model: \"%.*s\" is not supported (supported: gpt2, llama, t5)", file,
-        (int)(model.n < 60 ? model.n : 60), model.bytes);
+        "%s: tokenizer.ggml.model: \"%.*s\" is not supported (supported: gpt2, llama, t5, gemma4)",
+        file, (int)(model.n < 60 ? model.n : 60), model.bytes);
 }
 
 static enum baton_err read_pretokenizer(struct baton_gguf_tokenizer *reading)
@@ -107,7 +108,7 @@ static void set_model(struct baton_gguf_tokenizer *reading)
         tables->ignore_merges = reading->pretokenizer->ignore_merges;
         return;
     }
-    /* As in llama.cpp for both of SentencePiece's models: no key of a file states it. */
+    /* As in llama.cpp for all of SentencePiece's models: no key of a file states it. */
     if (reading->kind == BATON_GGUF_UNIGRAM)
         tables->model = BATON_TOKENIZER_UNIGRAM;
     tables->fuse_unk = true;
@@ -119,7 +120,7 @@ static void set_model(struct baton_gguf_tokenizer *reading)
 static enum baton_err read_model(struct baton_gguf_tokenizer *reading)
 {
     enum baton_err err = baton_gguf_vocab_read(reading);
-    if (!err && reading->kind == BATON_GGUF_BYTE_BPE)
+    if (!err && (reading->kind == BATON_GGUF_BYTE_BPE || reading->kind == BATON_GGUF_PIECE_BPE))
         err = baton_gguf_merges_read(reading);
     if (!err && reading->kind == BATON_GGUF_SENTENCEPIECE)
         err = baton_gguf_merges_make(reading);

@@ -5,6 +5,7 @@
  *                                "llama"   SentencePiece's BPE: tokens, scores, add_space_prefix
  *                                "t5"      SentencePiece's Unigram: tokens, scores,
  *                                          precompiled_charsmap, remove_extra_whitespaces
+ *                                "gemma4"  BPE over a whole text's characters: tokens, merges
  *     tokenizer.ggml.token_type  1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
  *     add_bos_token, add_eos_token, and the ids of ids.h
  *

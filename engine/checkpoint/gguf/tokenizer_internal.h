@@ -24,7 +24,8 @@ enum baton_gguf_token_type {
 enum baton_gguf_tokenizer_kind {
     BATON_GGUF_BYTE_BPE,
     BATON_GGUF_SENTENCEPIECE,
-    BATON_GGUF_UNIGRAM
+    BATON_GGUF_UNIGRAM,
+    BATON_GGUF_PIECE_BPE /* SentencePiece's pieces with listed merges */
 };
 
 struct baton_gguf_tokenizer {

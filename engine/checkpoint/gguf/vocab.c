@@ -195,6 +195,13 @@ static bool takes_spaces(const struct baton_gguf_tokenizer *reading, size_t id)
     return true;
 }
 
+/* True for the token of Gemma 4 that includes the white space before it, which no key says. */
+static bool takes_spaces_before(const struct baton_gguf_tokenizer *reading, size_t id)
+{
+    return reading->kind == BATON_GGUF_PIECE_BPE &&
+           !strcmp(reading->tables->tokens[id].text, "<mask>");
+}
+
 static enum baton_err put_added(struct baton_gguf_tokenizer *reading, size_t id)
 {
     struct baton_tokenizer_tables *tables = reading->tables;
@@ -212,6 +219,7 @@ static enum baton_err put_added(struct baton_gguf_tokenizer *reading, size_t id)
                                  .n_bytes = row->n_bytes,
                                  .id = (uint32_t)id,
                                  .special = special,
+                                 .lstrip = takes_spaces_before(reading, id),
                                  .rstrip = takes_spaces(reading, id)};
     return BATON_OK;
 }
@@ -231,7 +239,7 @@ static enum baton_err set_added(struct baton_gguf_tokenizer *reading)
 enum baton_err baton_gguf_vocab_read(struct baton_gguf_tokenizer *reading)
 {
     enum baton_err err = read_types(reading);
-    if (!err && reading->kind != BATON_GGUF_BYTE_BPE)
+    if (!err && (reading->kind == BATON_GGUF_SENTENCEPIECE || reading->kind == BATON_GGUF_UNIGRAM))
         err = read_scores(reading);
     if (!err)
         err = read_texts(reading);
