@@ -80,7 +80,6 @@ def is_example_of(argv, method, path):
     return method_of(argv) == method and re.fullmatch(pattern_of(path), path_of(argv))
 
 
-
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     files = tmp_path_factory.mktemp("files") / "stored"
