@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from conftest import KEY
+from conftest import KEY, OTHER_KEY
 from fleet import Fleet, Stream, run_out_of_time
 from javascript import Client
 
@@ -185,3 +185,59 @@ def test_a_model_without_a_template_is_told():
     with Fleet() as plain:
         answer, _ = post(plain, expected=400, messages=STORY)
         assert answer["error"]["code"] == "no_chat_template"
+
+
+# ---- threads
+
+def begun(fleet):
+    return post(fleet, messages=STORY, thread={"type": "create"})[0]["id"]
+
+
+def continued(message_id, **more):
+    return {"messages": [{"role": "user", "content": "Go on."}],
+            "thread": {"type": "continue", "previous_message_id": message_id}, **more}
+
+
+def test_a_thread_goes_on_from_each_of_its_messages(fleet):
+    first = begun(fleet)
+    second = post(fleet, **continued(first))[0]
+    again = post(fleet, **continued(first))[0]
+    third = post(fleet, **continued(second["id"]))[0]
+    whole = [one["usage"]["input_tokens"] + one["usage"]["cache_read_input_tokens"]
+             for one in (second, again, third)]
+    assert whole[0] == whole[1] < whole[2]
+    assert len({first, second["id"], again["id"], third["id"]}) == 4
+
+
+@pytest.mark.parametrize("thread,status,code", [
+    ({"type": "continue", "previous_message_id": "msg-none"}, 404, "thread_not_found"),
+    ({"type": "continue", "previous_message_id": "resp-none"}, 404, "thread_not_found"),
+    ({"type": "continue"}, 400, None), ({"type": "fork"}, 400, None), ("create", 400, None)])
+def test_a_thread_that_is_not_there_is_told_in_the_sdks_words(fleet, thread, status, code):
+    answer, _ = post(fleet, expected=status, messages=STORY, thread=thread)
+    assert answer["error"].get("details", {}).get("error_code") == code, answer
+
+
+def test_what_belongs_to_a_thread_is_not_given_again(fleet):
+    first = begun(fleet)
+    for more in ({"system": "Be brief."}, {"tools": [TOOL]}):
+        answer, _ = post(fleet, expected=400, **continued(first, **more))
+        assert answer["error"]["details"]["error_code"] == "thread_fingerprint_mismatch"
+
+
+def test_a_thread_is_no_response_and_belongs_to_its_key(fleet):
+    first = begun(fleet)
+    assert fleet.request("GET", f"/v1/responses/{first}")[0] == 404
+    status, answer, _ = fleet.request("POST", "/v1/responses", {
+        "input": "Go on.", "previous_response_id": first})
+    assert (status, answer["error"]["code"]) == (400, "previous_response_not_found")
+    status, answer, _ = fleet.request("POST", "/v1/messages", {**continued(first), "max_tokens": 1},
+                                      headers={"Authorization": f"Bearer {OTHER_KEY}"})
+    assert status == 404, answer
+
+
+def test_without_a_store_the_sdk_is_told_to_send_conversations():
+    with Fleet(gateway_args=["--chat-template", "chatml", "--stored-responses", 0]) as fleet:
+        answer, _ = post(fleet, expected=400, messages=STORY, thread={"type": "create"})
+        assert answer["error"]["details"] == {"error_code": "thread_unsupported_request",
+                                              "unsupported": ["thread"]}

@@ -3,6 +3,7 @@
 #include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/conversation.h"
+#include "gateway/api/anthropic/thread.h"
 #include "gateway/api/anthropic/writer.h"
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/params/grammar.h"
@@ -12,27 +13,20 @@ enum { MAX_COUNTED_TOKENS = 1 << 20 };
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
 static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
-/* A thread would be kept here, and a client that continues it sends its last turn only. Told that
- * there are none, Anthropic's SDK sends whole conversations. */
-static void refuse_thread(struct gw_fields *fields)
-{
-    if (gw_field(fields, "thread"))
-        gw_fields_fail(fields, "thread", "thread_unsupported_request",
-                       "thread: is not supported; send the whole conversation");
-}
-
-void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
-                           const struct baton_json *body)
+/* Answers the body of a whole conversation, and takes ownership of its thread. */
+static void answer(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                   struct gw_thread *thread)
 {
     struct gw_completion_builder builder;
     struct gw_conversation conversation;
     int64_t max_tokens = 0;
     gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = thread;
+    builder.options.has_secret_id = thread->kept;
     gw_params_read_model(api, &builder.fields);
     gw_params_read(api, &builder.fields, &builder.params);
     gw_field_bool(&builder.fields, "stream", &builder.options.streaming);
     gw_field_int(&builder.fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
-    refuse_thread(&builder.fields);
     (void)gw_field(&builder.fields, "metadata");     /* no effect on tokens */
     (void)gw_field(&builder.fields, "service_tier"); /* no effect on tokens */
     gw_conversation_read(&builder.fields, &conversation);
@@ -46,6 +40,20 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     gw_conversation_fini(&conversation);
     gw_builder_start(&builder, &gw_anthropic_writer, "max_tokens", max_tokens,
                      api->facts->n_context_tokens);
+}
+
+void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body)
+{
+    struct gw_fields given = gw_fields(body);
+    struct gw_thread thread;
+    given.schema = api->schema;
+    struct baton_json *whole = gw_thread_begin(&thread, api, exchange, &given);
+    if (whole)
+        answer(api, exchange, whole, &thread);
+    else
+        gw_completion_refuse(api, exchange, &given.problem);
+    baton_json_free(whole);
 }
 
 static void answer_count(struct gw_exchange *exchange, size_t n)

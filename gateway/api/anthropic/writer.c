@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gateway/api/anthropic/thread.h"
 #include "gateway/http/sse.h"
 
 /* ---- parts of every answer ---- */
@@ -190,7 +191,45 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
     gw_choice_put_steps(choice, out);
 }
 
-/* ---- blocks, which a whole answer keeps in calls.json ---- */
+/* ---- blocks, which a whole answer keeps in calls.json, and a thread too ---- */
+
+static struct gw_thread *thread_of(const struct gw_choice *choice)
+{
+    struct gw_thread *thread = choice->completion->options.own;
+    return thread->kept ? thread : NULL;
+}
+
+static struct baton_json_out blocks_of(struct gw_thread *thread)
+{
+    struct baton_json_out out = baton_json_out(&thread->blocks);
+    out.comma = thread->blocks.len > 0;
+    return out;
+}
+
+static void keep_call(const struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct gw_thread *thread = thread_of(choice);
+    if (!thread)
+        return;
+    struct baton_json_out out = blocks_of(thread);
+    /* The client has to send a call that is cut off as text, or not at all. */
+    if (!call->is_cut)
+        put_call(&out, NULL, call, call->arguments, call->n_arguments);
+}
+
+static void keep_block(const struct gw_choice *choice)
+{
+    struct gw_thread *thread = thread_of(choice);
+    if (!thread)
+        return;
+    bool thinks = choice->part == GW_PART_REASONING;
+    const struct baton_buf *text = choice->completion->options.streaming ? &thread->text
+                                   : thinks                              ? &choice->reasoning
+                                                                         : &choice->text;
+    struct baton_json_out out = blocks_of(thread);
+    put_block(&out, NULL, choice->part, baton_buf_text(text), text->len);
+    baton_buf_reset(&thread->text);
+}
 
 static void open_block(struct gw_choice *choice)
 {
@@ -203,6 +242,7 @@ static void close_block(struct gw_choice *choice, bool is_last)
     bool thinks = choice->part == GW_PART_REASONING;
     struct baton_buf *text = thinks ? &choice->reasoning : &choice->text;
     (void)is_last;
+    keep_block(choice);
     if (choice->completion->options.streaming) {
         if (thinks)
             write_delta(choice, "signature_delta", "signature", "", 0);
@@ -217,6 +257,9 @@ static void close_block(struct gw_choice *choice, bool is_last)
 static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
     bool thinks = choice->part == GW_PART_REASONING;
+    struct gw_thread *thread = thread_of(choice);
+    if (thread)
+        baton_buf_append(&thread->text, text, n);
     write_delta(choice, thinks ? "thinking_delta" : "text_delta", thinks ? "thinking" : "text",
                 text, n);
 }
@@ -228,12 +271,13 @@ static void write_call_more(struct gw_choice *choice, const struct gw_tool_call 
 
 static void write_call_end(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    (void)call;
+    keep_call(choice, call);
     write_block_stop(choice);
 }
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
+    keep_call(choice, call);
     if (choice->completion->options.streaming) {
         write_block_start(choice, call);
         write_call_more(choice, call);
@@ -250,6 +294,11 @@ static void write_begin(struct gw_choice *choice)
     write_ping(choice);
 }
 
+static void on_done(struct gw_choice *choice)
+{
+    gw_thread_keep(choice);
+}
+
 static void write_end(struct gw_choice *choice)
 {
     write_message_delta(choice);
@@ -258,6 +307,10 @@ static void write_end(struct gw_choice *choice)
 
 const struct gw_answer_writer gw_anthropic_writer = {
     .format = &gw_anthropic_format,
+    .options_bytes = sizeof(struct gw_thread),
+    .fini_options = gw_thread_fini,
+    .restart = gw_thread_restart,
+    .done = on_done,
     .begin = write_begin,
     .begins_early = true,
     .text = write_text,
@@ -298,10 +351,21 @@ static const char *type_of(int status)
     }
 }
 
+/* Writes what Anthropic's SDK reads of an error about threads. */
+static void put_details(struct baton_json_out *out, const char *code)
+{
+    baton_json_open(out, "details", '{');
+    baton_json_put_string(out, "error_code", code);
+    if (!strcmp(code, "thread_unsupported_request")) {
+        baton_json_open(out, "unsupported", '[');
+        baton_json_put_string(out, NULL, "thread");
+        baton_json_close(out, ']');
+    }
+    baton_json_close(out, '}');
+}
+
 static void put_error(struct baton_buf *out, const struct gw_error *error)
 {
-    static const char no_threads[] =
-        "{\"error_code\":\"thread_unsupported_request\",\"unsupported\":[\"thread\"]}";
     struct baton_json_out json = baton_json_out(out);
     baton_json_open(&json, NULL, '{');
     baton_json_put_string(&json, "type", "error");
@@ -309,8 +373,8 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
     baton_json_put_string(&json, "type", type_of(error->status));
     baton_json_put_string(&json, "message", error->message);
     gw_error_put_details(&json, error);
-    if (!strcmp(error->code, "thread_unsupported_request"))
-        baton_json_put_raw(&json, "details", no_threads, sizeof no_threads - 1);
+    if (!strncmp(error->code, "thread_", strlen("thread_")))
+        put_details(&json, error->code);
     baton_json_close(&json, '}');
     baton_json_close(&json, '}');
 }

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "gateway/api/answer.h"
-#include "gateway/api/anthropic/models.h"
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/model_card.h"
+#include "gateway/api/openai/anthropic_models.h"
 #include "gateway/api/path_param.h"
 
 static void put_known(struct baton_json_out *out, const char *key, double value)

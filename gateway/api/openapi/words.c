@@ -135,7 +135,7 @@ static const struct {
     {"thinking_budget", "The most tokens of the reasoning; 0 disables it"},
     {"thinking_budget_tokens", "The most tokens of the reasoning; 0 disables it"},
     {"thinking_token_budget", "The most tokens of the reasoning; 0 disables it"},
-    {"thread", "Not supported: send the whole conversation"},
+    {"thread", "Keep the conversation, or continue one that is kept"},
     {"timeline", "Return the duration of each stage"},
     {"timeout_s", "The time limit of the request in seconds"},
     {"timings_per_token", "Return timings in each event of a stream"},

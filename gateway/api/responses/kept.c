@@ -15,7 +15,7 @@ static const struct gw_stored_response *find(struct gw_api *api, struct gw_excha
     struct gw_owner owner = gw_access_owner(api->access, exchange);
     const struct gw_stored_response *stored =
         gw_response_store_get(api->responses, &owner, gw_path_segment(exchange, ID_AT, id));
-    if (stored && gw_response_is_conversation(id))
+    if (stored && (gw_response_is_conversation(id) || gw_response_is_thread(id)))
         stored = NULL;
     if (!stored)
         gw_answer_error(exchange, 404, "response_not_found",

@@ -1,4 +1,5 @@
-/* The stored responses, for previous_response_id and GET /v1/responses/{id}, and conversations.
+/* The stored responses, for previous_response_id and GET /v1/responses/{id}, conversations, and the
+ * threads of Anthropic's SDK.
  *
  *     owner (an API key) --> its responses, the oldest first
  *     put --over a bound on number or bytes--> drops the oldest one of the largest owner
@@ -39,6 +40,12 @@ struct gw_stored_response {
 static inline bool gw_response_is_conversation(const char *id)
 {
     return !strncmp(id, "conv_", sizeof "conv_" - 1);
+}
+
+/* Whether it is the id of a message of a thread (anthropic/thread.h). */
+static inline bool gw_response_is_thread(const char *id)
+{
+    return !strncmp(id, "msg-", sizeof "msg-" - 1);
 }
 
 struct gw_response_store;

@@ -64,7 +64,7 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
     if (!id)
         return NULL;
     const struct gw_stored_response *stored =
-        text && !gw_response_is_conversation(text)
+        text && !gw_response_is_conversation(text) && !gw_response_is_thread(text)
             ? gw_response_store_get(api->responses, owner, text)
             : NULL;
     if (!stored)

@@ -39,3 +39,72 @@ test('the stream helper puts the same blocks together', async () => {
   const plain = ({ content }) => content.map(({ id, ...block }) => block);
   assert.deepEqual(plain(message), plain(whole));
 });
+
+// Threads, whose turns send only what is new.
+const bodies = [];
+const recording = new Anthropic({ baseURL: process.env.BASE_URL, apiKey: 'any', maxRetries: 0,
+  fetch: (url, init) => {
+    bodies.push(JSON.parse(init.body));
+    return fetch(url, init);
+  } });
+const base = { model: 'tale', max_tokens: 200, system: 'Be brief.', tools };
+const text = 'It rains.';
+const inputOf = ({ usage }) => usage.input_tokens + usage.cache_read_input_tokens;
+
+function resultsOf({ content }) {
+  return { role: 'user', content: content.filter(({ type }) => type === 'tool_use')
+    .map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain.' })) };
+}
+
+async function talk(streams) {
+  bodies.length = 0;
+  const thread = recording.beta.messages.thread(base);
+  const say = (message, value) => (streams
+    ? thread.stream(message, { response_format: writes(value) }).finalMessage()
+    : thread.send(message, { response_format: writes(value) }));
+  const first = await say(messages[0], process.env.CALL);
+  check(first);
+  const second = await say(resultsOf(first), text);
+  const third = await say({ role: 'user', content: 'Well?' }, text);
+  return { thread, replies: [first, second, third] };
+}
+
+test('a thread is continued by its new messages alone', async () => {
+  for (const streams of [false, true]) {
+    const { thread, replies } = await talk(streams);
+    assert.deepEqual(bodies.map((body) => body.thread.type), ['create', 'continue', 'continue']);
+    assert.deepEqual(bodies.map((body) => body.messages.length), [1, 1, 1]);
+    assert.ok(bodies.slice(1).every((body) => !body.system && !body.tools));
+    // The prompt is that of the whole conversation.
+    const whole = await client.messages.create({ ...base, messages: thread.messages.slice(0, -1),
+      response_format: writes(text) });
+    assert.equal(inputOf(replies[2]), inputOf(whole));
+    assert.deepEqual(thread.messages.at(-1).content, [{ type: 'text', text }]);
+  }
+});
+
+test('a thread that is gone is created again', async () => {
+  const { thread } = await talk(false);
+  bodies.length = 0;
+  const body = { ...base, messages, thread: { type: 'continue', previous_message_id: 'msg-none' } };
+  delete body.system;
+  delete body.tools;
+  await assert.rejects(client.beta.messages.create(body), (error) =>
+    error.status === 404 && error.error.error.details.error_code === 'thread_not_found');
+  const fork = thread.fork();
+  await fork.send({ role: 'user', content: 'Well?' }, { response_format: writes(text) });
+  assert.equal(bodies[0].thread.type, 'create');
+  assert.equal(bodies[0].messages.length, 7);
+});
+
+test('the runner of tools runs in a thread', async () => {
+  bodies.length = 0;
+  const run = [];
+  const runner = recording.beta.messages.toolRunner({ ...base, messages, max_iterations: 2,
+    response_format: writes(process.env.CALL),
+    tools: [{ ...tools[0], run: ({ city }) => { run.push(city); return 'Rain.'; } }] });
+  await runner;
+  assert.ok(run.length >= 2);
+  assert.deepEqual(bodies.map((body) => body.thread.type), ['create', 'continue']);
+  assert.equal(bodies[1].messages.length, 1);
+});

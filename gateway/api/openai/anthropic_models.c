@@ -1,4 +1,4 @@
-#include "gateway/api/anthropic/models.h"
+#include "gateway/api/openai/anthropic_models.h"
 
 #include "common/base/array.h"
 #include "gateway/api/model_card.h"
