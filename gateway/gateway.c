@@ -15,6 +15,7 @@
 #include "common/wire/transport/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
+#include "gateway/api/batches/batches.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/files/files.h"
 #include "gateway/api/model_names.h"
@@ -233,6 +234,8 @@ static void close_all(struct gateway *gateway)
 {
     gateway->closing = true;
     gw_fleet_goodbye(&gateway->fleet);
+    if (gateway->api.batches)
+        gw_batches_stop(gateway->api.batches);
     gw_streams_drain(&gateway->streams);
     gw_http_stop(gateway->server, on_server_closed, gateway);
     gateway->server = NULL;
@@ -251,6 +254,8 @@ static void on_stop_signal(uv_signal_t *handle, int number)
         baton_now_ns() + (int64_t)(gateway->options->fleet.drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
     gw_streams_drain(&gateway->streams);
+    if (gateway->api.batches)
+        gw_batches_stop(gateway->api.batches);
     baton_log(BATON_LOG_INFO, "draining",
               BATON_I("open", gw_lifecycle_n_open(&gateway->dispatcher.lifecycle)));
 }
@@ -289,6 +294,8 @@ static void on_tick(uv_timer_t *timer)
     gw_streams_tick(&gateway->streams, now_ns);
     if (gateway->api.files)
         gw_files_tick(gateway->api.files, (int64_t)time(NULL));
+    if (gateway->api.batches)
+        gw_batches_tick(gateway->api.batches, now_ns);
     if (gateway->dispatcher.admission.draining &&
         (!gw_http_is_busy(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
@@ -439,6 +446,11 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.bodies ||
         !gateway->api.responses)
         return BATON_NO_MEMORY;
+    if (gateway->api.files) {
+        gateway->api.batches = gw_batches_create(&gateway->api, (int)options->batch_lines);
+        if (!gateway->api.batches)
+            return BATON_NO_MEMORY;
+    }
     gateway->openapi = gw_openapi_create(&gateway->api, &gw_route_table);
     gateway->api.openapi = gateway->openapi;
     if (!gateway->openapi)
@@ -553,6 +565,7 @@ static void release(struct gateway *gateway)
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
+    gw_batches_destroy(gateway->api.batches);
     gw_files_close(&gateway->files);
     gw_openapi_destroy(gateway->openapi);
     gw_dispatcher_fini(&gateway->dispatcher);

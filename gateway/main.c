@@ -101,6 +101,8 @@ static const struct baton_option option_table[] = {
          "\"\": none are stored"),
     INT(files_bytes, "files-bytes", "1073741824", 1 << 20, INT64_C(1) << 40, "bytes",
         "disk space for these files, at most half of it per API key"),
+    INT(batch_lines, "batch-lines", "32", 1, 1024, "requests",
+        "most requests of batches on their way at once; fewer when the fleet rejects some"),
     REAL(resume_s, "resume-s", "60", 0, 86400, "s",
          "time that a resumable stream waits for its client, and that its end is kept; 0 = no "
          "stream is resumable"),

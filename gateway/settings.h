@@ -40,7 +40,7 @@ struct gw_options {
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t max_queued, max_queued_tokens, max_per_key, max_attempts, migration_limit;
     int64_t max_connections_per_address;
-    int64_t stored_responses, stored_response_bytes, files_bytes;
+    int64_t stored_responses, stored_response_bytes, files_bytes, batch_lines;
     double stored_response_s;
     int64_t resume_bytes, resume_total_bytes;
     double resume_s;

@@ -17,6 +17,7 @@
 #include "gateway/http/server.h"
 
 struct gw_access;
+struct gw_batches;
 struct gw_bodies;
 struct gw_completions;
 struct gw_files;
@@ -41,7 +42,7 @@ struct gw_api {
     const struct gw_model_names *names; /* what clients call the model */
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;
-    const struct gw_http_server *server;
+    struct gw_http_server *server;
     double timeout_s;          /* of a request; 0: none */
     int64_t max_prompt_tokens; /* of one prompt; at most the context */
     int64_t max_batch;         /* generations of one request: prompts x n */
@@ -63,6 +64,7 @@ struct gw_api {
     struct gw_response_store *responses; /* stored responses */
     struct gw_streams *streams;          /* resumable streams */
     struct gw_files *files;              /* NULL: none are stored */
+    struct gw_batches *batches;          /* NULL: there are none without files */
     const struct gw_openapi *openapi;    /* the description of all routes */
     struct gw_body_schema *schema;       /* set while the endpoint runs to record it; else NULL */
 };

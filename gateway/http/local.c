@@ -34,7 +34,9 @@ static struct gw_exchange *create(struct gw_http_server *server,
     exchange->path = exchange->text;
     exchange->query = exchange->headers = "";
     exchange->minor = 1;
-    exchange->put_error = request->put_error;
+    exchange->put_error = gw_error_put;
+    if (request->mark)
+        request->mark(exchange);
     exchange->arrived_ns = baton_now_ns();
     (void)snprintf(exchange->id, sizeof exchange->id, "%s", request->id);
     baton_buf_init(&exchange->body, request->body->len + 1);

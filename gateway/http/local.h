@@ -24,9 +24,9 @@ struct gw_local_answer {
 
 struct gw_local_request {
     const char *path;
-    const char *id;            /* as a client's X-Request-Id */
-    const uint8_t *key;        /* the digest of the API key it belongs to; zeros: none */
-    gw_error_writer put_error; /* the shape of its errors */
+    const char *id;     /* as a client's X-Request-Id */
+    const uint8_t *key; /* the digest of the API key it belongs to; zeros: none */
+    void (*mark)(struct gw_exchange *exchange); /* sets the shape of its errors; NULL: the common */
     const struct baton_buf *body;
     void (*answered)(void *arg, const struct gw_local_answer *answer);
     void *arg;

@@ -115,8 +115,8 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         of_another = path.startswith("/api/") or path in TGI
         takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache")) or (
             path == "/v1/conversations")
-        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel", "/content")) or (
-            method != "POST" and "/{id}/items" in path)
+        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel", "/content",
+                                   "/results")) or (method != "POST" and "/{id}/items" in path)
         bad = 422 if path in TGI else 400
         expected = 404 if of_nobody else 200 if takes_nothing else bad
         assert status == expected, route

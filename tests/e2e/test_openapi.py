@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from conftest import KEY
-from fleet import BIN, ROOT, SLOW, Fleet
+from fleet import BIN, ROOT, SLOW, Fleet, wait_for
 from infill_model import infill_model
 from npm import install
 
@@ -37,6 +37,9 @@ BODIES = {
     "/chat_tokenize": {"messages": MESSAGES},
     "/v1/messages": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/messages/count_tokens": {"messages": MESSAGES},
+    "/v1/batches": {"input_file_id": "FILE", "endpoint": "/v1/completions",
+                    "completion_window": "24h"},
+    "/v1/messages/batches": {"requests": [{"custom_id": "a", "params": {}}]},
     "/api/generate": {"prompt": "Once", "num_predict": 1},
     "/api/chat": {"messages": MESSAGES, "num_predict": 1},
     "/api/embed": {"input": "Once"},
@@ -113,6 +116,20 @@ def refused(fleet, path, body):
     status, answer, _ = fleet.request("POST", path, body)
     assert status == (422 if "error_type" in answer else 400), (path, body, answer)
     return (answer if isinstance(answer["error"], str) else answer["error"])["param"]
+
+
+def sent(fleet, path, body):
+    """The answer to the body, with a file that it may name, once there are not too many batches."""
+    if body.get("input_file_id") == "FILE":
+        form = ('--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--x\r\n'
+                'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n{}\r\n--x--\r\n')
+        body = {**body, "input_file_id": fleet.request("POST", "/v1/files", form, headers={
+            "Content-Type": "multipart/form-data; boundary=x"})[1]["id"]}
+
+    def accepted():
+        answer = fleet.request("POST", placed(fleet, path), body)
+        return answer if answer[0] != 429 else None
+    return wait_for(accepted, "the other batches")
 
 
 def placed(fleet, path):
@@ -211,7 +228,7 @@ def names():
 def is_known(fleet, path, body, some):
     """The names that a route takes as its fields, by its answers."""
     empty = {name: None for name in some if name not in body}
-    status, answer, headers = fleet.request("POST", placed(fleet, path), {**body, **empty})
+    status, answer, headers = sent(fleet, path, {**body, **empty})
     if status == 200:
         return set(some) - set(headers.get("x-baton-ignored", "").split(", "))
     assert (status, answer["error"]["code"]) == (400, "unknown_field"), (path, some, answer)

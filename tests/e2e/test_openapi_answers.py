@@ -7,10 +7,10 @@ import subprocess
 import jsonschema
 import pytest
 from conftest import TEMPLATE, TOOLS, written
-from fleet import BIN, ROOT, SLOW, Fleet
+from fleet import BIN, ROOT, SLOW, Fleet, wait_for
 from infill_model import infill_model
 from npm import install
-from test_openapi import BODIES, MESSAGES, placed
+from test_openapi import BODIES, MESSAGES, placed, sent
 
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
 REASONED = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True}}
@@ -100,7 +100,7 @@ def posts():
 
 def test_answers_are_as_they_are_described(calling, told):
     for path, body in posts():
-        status, answer, _ = calling.request("POST", placed(calling, path), body)
+        status, answer, _ = sent(calling, path, body)
         assert status == 200, (path, body, answer)
         check(told, "post", path, answer)
     for path in GETS:
@@ -160,6 +160,20 @@ def test_a_file_is_as_it_is_described(calling, told):
         status, answer, _ = calling.request(method.upper(), path.replace("{id}", made["id"]))
         assert status == 200
         check(told, method, path, answer)
+
+
+def test_a_batch_is_as_it_is_described(calling, told):
+    for top, ends in (("/v1/batches", ("", "/cancel")),
+                      ("/v1/messages/batches", ("", "/cancel"))):
+        made = sent(calling, top, BODIES[top])[1]
+        check(told, "get", top, calling.request("GET", top)[1])
+        for end in ends:
+            method = "post" if end else "get"
+            answer = calling.request(method.upper(), f"{top}/{made['id']}{end}")[1]
+            check(told, method, f"{top}/{{id}}{end}", answer)
+    path = f"/v1/messages/batches/{made['id']}"
+    wait_for(lambda: calling.request("GET", path)[1]["processing_status"] == "ended", "the batch")
+    check(told, "delete", "/v1/messages/batches/{id}", calling.request("DELETE", path)[1])
 
 
 def test_a_drained_worker_is_as_it_is_described(told):

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 
 import pytest
-from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events
+from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events, wait_for
 
 PAGES = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/using.md"))
 SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
@@ -92,7 +92,8 @@ def fleet(tmp_path_factory):
 SECRETS = {}
 SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a-f]{32})-1$",
             "CONVERSATION": r'"id": ?"(conv_[0-9a-f]{32})"', "ITEM": r'"id": ?"(msg_[0-9a-f]{32})"',
-            "FILE": r'"id": ?"(file-[0-9a-f]{32})"'}
+            "FILE": r'"id": ?"(file-[0-9a-f]{32})"', "BATCH": r'"id": ?"(batch_[0-9a-f]{32})"',
+            "MESSAGES": r'"id": ?"(msgbatch_[0-9a-f]{32})"'}
 
 
 # The fleet's model tells stories: these say which models they need.
@@ -105,10 +106,14 @@ def run(fleet, argv):
     for word, secret in SECRETS.items():
         argv = [text.replace(word, secret) for text in argv]
     argv[url_at(argv)] = SERVER.sub(f"http://127.0.0.1:{fleet.port}", argv[url_at(argv)])
-    done = subprocess.run([*argv, "--silent", "--show-error", "--write-out",
-                           "\n%{http_code} %{content_type}"],
-                          capture_output=True, text=True, timeout=60 * SLOW)
-    assert done.returncode == 0, done.stderr
+
+    def answered():
+        done = subprocess.run([*argv, "--silent", "--show-error", "--write-out",
+                               "\n%{http_code} %{content_type}"],
+                              capture_output=True, text=True, timeout=60 * SLOW)
+        assert done.returncode == 0, done.stderr
+        return done if "batch_not_over" not in done.stdout else None
+    done = wait_for(answered, "the batch")
     body, _, last = done.stdout.rpartition("\n")
     status, _, content_type = last.partition(" ")
     if path in OF_CODE_MODELS:

@@ -45,7 +45,7 @@ void gw_embeddings_read(struct gw_completion_builder *builder,
 }
 
 void gw_embeddings_read_input(struct gw_completion_builder *builder, const char *field,
-                              enum gw_batch batch, bool are_cut)
+                              enum gw_prompt_list batch, bool are_cut)
 {
     builder->prompts.field = field;
     builder->prompts.are_cut = are_cut;

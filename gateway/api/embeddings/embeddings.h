@@ -37,7 +37,7 @@ void gw_embeddings_read(struct gw_completion_builder *builder,
 
 /* Reads the texts or ids in the field. are_cut: texts that exceed the context are truncated. */
 void gw_embeddings_read_input(struct gw_completion_builder *builder, const char *field,
-                              enum gw_batch batch, bool are_cut);
+                              enum gw_prompt_list batch, bool are_cut);
 
 /* Starts the embeddings, or answers with the problem; ends the builder. */
 void gw_embeddings_start(struct gw_completion_builder *builder,

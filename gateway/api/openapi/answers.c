@@ -179,8 +179,29 @@ static const struct {
              "filename:string purpose:string status:string"},
     {"Files", "object:string data:[File] first_id:string|null last_id:string|null "
               "has_more:boolean"},
+    {"BatchError", "code:string line:integer|null message:string param:null"},
+    {"BatchErrors", "object:string data:[BatchError]"},
+    {"BatchCounts", "total:integer completed:integer failed:integer"},
+    {"Batch", "id:string object:string endpoint:string errors:BatchErrors|null "
+              "input_file_id:string completion_window:string status:string "
+              "output_file_id:string|null error_file_id:string|null created_at:integer "
+              "expires_at:integer in_progress_at:integer|null finalizing_at:integer|null "
+              "completed_at:integer|null failed_at:integer|null expired_at:integer|null "
+              "cancelling_at:integer|null cancelled_at:integer|null request_counts:BatchCounts "
+              "metadata:object"},
+    {"Batches", "object:string data:[Batch] first_id:string|null last_id:string|null "
+                "has_more:boolean"},
 
     /* Anthropic */
+    {"MessageBatchCounts", "processing:integer succeeded:integer errored:integer "
+                           "canceled:integer expired:integer"},
+    {"MessageBatch", "id:string type:string processing_status:string "
+                     "request_counts:MessageBatchCounts ended_at:string|null created_at:string "
+                     "expires_at:string archived_at:null cancel_initiated_at:string|null "
+                     "results_url:string|null"},
+    {"MessageBatches", "data:[MessageBatch] first_id:string|null last_id:string|null "
+                       "has_more:boolean"},
+    {"DeletedMessageBatch", "id:string type:string"},
     {"ContentBlock", "type:string text?:string thinking?:string signature?:string id?:string "
                      "name?:string input?:object"},
     {"MessageUsage", "input_tokens:integer cache_creation_input_tokens:integer "

@@ -264,7 +264,7 @@ static bool is_batch(const struct baton_json *json)
            (first == BATON_JSON_ARRAY || first == BATON_JSON_STRING || first == BATON_JSON_OBJECT);
 }
 
-static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch,
+static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_prompt_list batch,
                        size_t max, const struct baton_json *json, struct gw_prompts *prompts)
 {
     const char *field = field_of(prompts);
@@ -291,8 +291,8 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
     }
 }
 
-void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
-                     struct gw_prompts *prompts)
+void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_prompt_list batch,
+                     size_t max, struct gw_prompts *prompts)
 {
     const char *field = field_of(prompts);
     const struct baton_json *given = baton_json_get(fields->body, field);

@@ -32,7 +32,7 @@ struct gw_prompts {
 };
 
 /* Whether a batch of texts or arrays of ids is allowed. A single one always is. */
-enum gw_batch { GW_BATCH_NONE, GW_BATCH_ANY };
+enum gw_prompt_list { GW_BATCH_NONE, GW_BATCH_ANY };
 
 /* Reads "suffix", before gw_prompts_read: each prompt then asks for the text between itself and the
  * suffix. "" counts as absent. */
@@ -48,8 +48,8 @@ void gw_prompts_read_fim(struct gw_api *api, struct gw_fields *fields,
 size_t gw_prompts_most_tokens(const struct gw_api *api);
 
 /* Reads the field prompts->field; at most max prompts. */
-void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
-                     struct gw_prompts *prompts);
+void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_prompt_list batch,
+                     size_t max, struct gw_prompts *prompts);
 
 /* Reads vLLM's truncate_prompt_tokens before the prompts: the number of last tokens that are used;
  * -1 for as many as leave room for n_answer tokens. */

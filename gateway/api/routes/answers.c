@@ -2,6 +2,8 @@
 
 #include "common/base/array.h"
 #include "gateway/api/anthropic/messages.h"
+#include "gateway/api/batches/messages.h"
+#include "gateway/api/batches/routes.h"
 #include "gateway/api/files/routes.h"
 #include "gateway/api/files/upload.h"
 #include "gateway/api/llamacpp/completion.h"
@@ -68,6 +70,15 @@ static const struct {
     {gw_files_list, "Files"},
     {gw_files_get, "File"},
     {gw_files_delete, "DeletedResponse"},
+    {gw_openai_batches_create, "Batch"},
+    {gw_openai_batches_list, "Batches"},
+    {gw_openai_batches_get, "Batch"},
+    {gw_openai_batches_cancel, "Batch"},
+    {gw_messages_batches_create, "MessageBatch"},
+    {gw_messages_batches_list, "MessageBatches"},
+    {gw_messages_batches_get, "MessageBatch"},
+    {gw_messages_batches_cancel, "MessageBatch"},
+    {gw_messages_batches_delete, "DeletedMessageBatch"},
     {gw_anthropic_messages, "AnthropicMessage"},
     {gw_anthropic_count_tokens, "TokenCount"},
     {gw_llamacpp_completion, "LlamaCompletion|[LlamaCompletion]"},

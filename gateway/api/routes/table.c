@@ -3,6 +3,8 @@
 #include "common/base/array.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/anthropic/writer.h"
+#include "gateway/api/batches/messages.h"
+#include "gateway/api/batches/routes.h"
 #include "gateway/api/files/routes.h"
 #include "gateway/api/files/upload.h"
 #include "gateway/api/llamacpp/completion.h"
@@ -108,6 +110,13 @@ static const struct gw_route routes[] = {
      "Return the contents of a stored file"},
     {"DELETE", "/v1/files/{id}", gw_files_delete, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
      "Delete a stored file"},
+    {"POST", "/v1/batches", gw_openai_batches_create, GW_ANSWERS_JSON,
+     "Answer the requests of a file"},
+    {"GET", "/v1/batches", gw_openai_batches_list, GW_ANSWERS_JSON, "List the batches"},
+    {"GET", "/v1/batches/{id}", gw_openai_batches_get, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
+     "Describe a batch"},
+    {"POST", "/v1/batches/{id}/cancel", gw_openai_batches_cancel,
+     GW_ANSWERS_JSON | GW_TAKES_NO_BODY | GW_NAMES_A_SECRET, "Cancel a batch"},
     {"GET", "/v1/streams/{id}", gw_stream_get, GW_ANSWERS_EVENTS | GW_NAMES_A_SECRET,
      "Resume a stream"},
     {"DELETE", "/v1/streams/{id}", gw_stream_delete, GW_NAMES_A_SECRET, "Cancel a stream"},
@@ -115,6 +124,18 @@ static const struct gw_route routes[] = {
      "Answer a conversation, as Anthropic does"},
     {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens, GW_ANSWERS_JSON,
      "Count the tokens of a conversation"},
+    {"POST", "/v1/messages/batches", gw_messages_batches_create, GW_ANSWERS_JSON,
+     "Answer many conversations later, as Anthropic does"},
+    {"GET", "/v1/messages/batches", gw_messages_batches_list, GW_ANSWERS_JSON,
+     "List the batches of messages"},
+    {"GET", "/v1/messages/batches/{id}", gw_messages_batches_get,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Describe a batch of messages"},
+    {"GET", "/v1/messages/batches/{id}/results", gw_messages_batches_results,
+     GW_ANSWERS_FILE | GW_NAMES_A_SECRET, "Return the results of a batch of messages"},
+    {"POST", "/v1/messages/batches/{id}/cancel", gw_messages_batches_cancel,
+     GW_ANSWERS_JSON | GW_TAKES_NO_BODY | GW_NAMES_A_SECRET, "Cancel a batch of messages"},
+    {"DELETE", "/v1/messages/batches/{id}", gw_messages_batches_delete,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Delete a batch of messages"},
     {"POST", "/api/generate", gw_ollama_generate, GW_ANSWERS_JSON | GW_ANSWERS_LINES,
      "Answer a prompt, as Ollama does"},
     {"POST", "/api/chat", gw_ollama_chat, GW_ANSWERS_JSON | GW_ANSWERS_LINES,
