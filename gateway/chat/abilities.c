@@ -31,6 +31,7 @@ static void put_flags(struct baton_json_out *out, const struct baton_chat_abilit
         const char *name;
         bool value;
     } flags[] = {{"developer", abilities->takes_developer},
+                 {"any_role", abilities->takes_any_role},
                  {"systems", abilities->takes_systems},
                  {"later_systems", abilities->takes_later_systems},
                  {"user_pairs", abilities->takes_user_pairs},

@@ -49,6 +49,7 @@ struct baton_chat_abilities {
     bool wants_content;                    /* prints a null that stands beside calls */
     bool wants_system;                     /* fails without a system message */
     bool wants_tools;                      /* fails without a list of tools */
+    bool takes_any_role; /* writes the names of roles that it does not know; else the user's */
 
     /* System messages. Those that it does not take are joined to the first one or said by the
      * user. */

@@ -309,6 +309,15 @@ static void find_systems(struct probe *probe)
         find_parts(probe, BATON_CHAT_DEVELOPER, "Du Duau");
 }
 
+/* Finds whether the template writes the names of other roles, such as vLLM's clients make up. */
+static void find_other_roles(struct probe *probe)
+{
+    static const char *const names[2] = {STRANGER, STRANGER};
+    bool *takes = &probe->abilities.takes_any_role;
+    try(probe, takes, "nu uan nuau");
+    *takes = *takes && count_words(probe, "nu", probe->tools, names) > 0;
+}
+
 static bool shows_thought(const struct probe *probe, const char *letters)
 {
     struct baton_chat_text text;
@@ -403,6 +412,7 @@ struct baton_chat_abilities baton_chat_probe(const struct baton_chat *chat,
         find_turns(&probe);
         find_calls(&probe);
         find_systems(&probe);
+        find_other_roles(&probe);
         find_thinking(&probe);
         if (has_tools)
             find_tools(&probe);

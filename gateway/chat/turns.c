@@ -246,12 +246,29 @@ static bool put_share(struct baton_json *message, const char *key, const struct 
     return !value || baton_json_set(message, key, baton_json_share(value));
 }
 
+static bool is_known(const char *role)
+{
+    for (size_t i = 0; i < BATON_N_OF(role_names); i++)
+        if (!strcmp(role_names[i], role))
+            return true;
+    return false;
+}
+
+/* The name of a role that is none of ours is the client's, if the template writes it. */
+static const char *name_of(const struct baton_chat_turn *turn,
+                           const struct baton_chat_abilities *abilities)
+{
+    const char *given = baton_json_string(baton_json_get(turn->given, "role"), NULL);
+    bool is_other = turn->role == BATON_CHAT_USER && given && !is_known(given);
+    return is_other && abilities->takes_any_role ? given : role_names[turn->role];
+}
+
 static struct baton_json *message_of(const struct baton_chat_turn *turn,
                                      const struct baton_chat_abilities *abilities)
 {
     struct baton_json *message = baton_json_new_object();
     bool ok =
-        baton_json_set(message, "role", baton_json_new_string(role_names[turn->role])) &&
+        baton_json_set(message, "role", baton_json_new_string(name_of(turn, abilities))) &&
         put_content(message, turn, abilities) && put_share(message, "tool_calls", turn->calls) &&
         put_share(message, "tool_call_id", turn->id) && put_share(message, "name", turn->name) &&
         put_given(message, turn->given, turn) && put_thinking(message, turn, abilities);

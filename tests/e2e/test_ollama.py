@@ -104,7 +104,7 @@ def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
     ("/api/generate", {"prompt": "a", "raw": True, "system": "b"}, "system: not together with raw"),
     ("/api/generate", {"prompt": "a", "options": [1]}, "options: must be an object"),
     ("/api/generate", {"prompt": "a", "think": 1}, "think: must be"),
-    ("/api/chat", {"messages": [{"role": "narrator", "content": "a"}]},
+    ("/api/chat", {"messages": [{"role": 7, "content": "a"}]},
      "messages[0].role: must be"),
     ("/api/chat", {"messages": STORY, "tools": [{}]}, "tools[0]: must be"),
     ("/api/chat", {"messages": STORY, "options": {"repeat_penalty": 0}}, "repeat_penalty: must be"),

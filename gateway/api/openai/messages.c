@@ -8,7 +8,7 @@
 #include "gateway/api/params/thinking.h"
 #include "gateway/chat/content.h"
 
-enum { MAX_TOOLS = 1024 };
+enum { MAX_TOOLS = 1024, MAX_ROLE_BYTES = 64 };
 
 static void fail(struct gw_fields *fields, size_t i, const char *code, const char *what)
 {
@@ -27,13 +27,15 @@ static bool is_string(const struct baton_json *json)
 
 /* ---- messages ---- */
 
+/* Other roles than system, developer, user, assistant and tool are for templates that write their
+ * names. */
 static void check_role(struct gw_fields *fields, size_t i, const struct baton_json *message)
 {
-    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
-    for (size_t r = 0; r < BATON_N_OF(roles); r++)
-        if (baton_json_is(baton_json_get(message, "role"), roles[r]))
-            return;
-    fail(fields, i, "invalid_value", "role: must be system, developer, user, assistant or tool");
+    size_t n = 0;
+    const char *role = baton_json_string(baton_json_get(message, "role"), &n);
+    if (!role || !n || n > MAX_ROLE_BYTES)
+        fail(fields, i, "invalid_value",
+             "role: must be system, developer, user, assistant, tool or another word");
 }
 
 /* Checks the parts of a message. Parts without words, such as images, have no effect in earlier

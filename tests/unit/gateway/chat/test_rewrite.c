@@ -94,6 +94,16 @@ TEST(a_developer_that_the_template_refuses_or_leaves_out_is_a_system)
     check("developer_is_lost", TALK(SAYS("developer", "\"D\"") "," QUESTION), "<system>D<user>Q");
 }
 
+TEST(other_roles_have_their_names_where_the_template_writes_them_and_are_the_users_elsewhere)
+{
+    static const char talk[] = TALK(SAYS("narrator", "\"N\"") "," QUESTION);
+    check("results_are_merged", talk,
+          "<|im_start|>narrator\nN<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n"
+          "<|im_start|>assistant\n");
+    check("alternation_is_enforced", talk, "<s><turn>user\nN\n\nQ<end>\n<turn>model\n");
+    check("only_users_and_assistants", talk, "### Human: N\n### Human: Q\n### Assistant:");
+}
+
 TEST(a_last_system_message_that_is_left_out_is_the_users)
 {
     check("last_system_is_lost", TALK(QUESTION "," ANSWER "," SAYS("system", "\"S\"")),
