@@ -12,6 +12,8 @@
 /* Products with native panels: a part for each class of formats (native_panels.h). */
 #define BATON_NATIVE_PARTS(set)                                                                    \
     void baton_fill_native_16_##set(struct baton_kernels *kernels);                                \
+    void baton_fill_native_16_alone_##set(struct baton_kernels *kernels);                          \
+    void baton_fill_native_128_##set(struct baton_kernels *kernels);                               \
     void baton_fill_native_16_min_##set(struct baton_kernels *kernels);                            \
     void baton_fill_native_32_##set(struct baton_kernels *kernels);                                \
     void baton_fill_native_32_min_##set(struct baton_kernels *kernels);                            \

@@ -20,6 +20,8 @@ static void fill(uint64_t *state, uint8_t *bytes, size_t n)
     memcpy(bytes, &z, n);
 }
 
+enum { SCATTERED = -1 };
+
 /* The places of a type's scales in its block, and the values that give it the spread: 0.06 is the
  * bound of baton_random_weight, divided by the largest code; values of K-quants are multiplied by a
  * sub-scale as well, so their scales are smaller. */
@@ -43,9 +45,24 @@ static const struct form {
     [BATON_BLOCK_IQ4_NL] = {.scale = 0.06F / 113, .has_signs = true},
     [BATON_BLOCK_IQ4_XS] = {.scale = 0.000027F},
     [BATON_BLOCK_MXFP4] = {.scale = 0},
+    [BATON_BLOCK_NVFP4] = {.scale = 0},
+    [BATON_BLOCK_Q1_0] = {.scale = 0.035F},
+    [BATON_BLOCK_Q2_0] = {.scale = 0.03F, .has_signs = true},
+    [BATON_BLOCK_TQ1_0] = {.scale = 0.04F, .scale_at = 52},
+    [BATON_BLOCK_TQ2_0] = {.scale = 0.03F, .scale_at = 64, .has_signs = true},
+    [BATON_BLOCK_IQ3_XXS] = {.scale = 0.0003F},
+    [BATON_BLOCK_IQ3_S] = {.scale = 0.0003F},
+    [BATON_BLOCK_IQ2_XXS] = {.scale = 0.0008F},
+    [BATON_BLOCK_IQ2_XS] = {.scale = 0.0008F},
+    [BATON_BLOCK_IQ2_S] = {.scale = 0.0008F},
+    [BATON_BLOCK_IQ1_S] = {.scale = 0.005F},
+    [BATON_BLOCK_IQ1_M] = {.scale = 0.005F, .scale_at = SCATTERED},
 };
 
-enum { MXFP4_EXPONENT = 120 }; /* values of up to 6 / 128, or twice that */
+enum {
+    MXFP4_EXPONENT = 120, /* values of up to 6 / 128, or twice that */
+    NVFP4_SCALE = 5       /* E4M3, subnormal: values of up to 6 * 5 / 512 and more */
+};
 
 /* Sets the sub-scales of K-quants with mins. Each min equals its scale's number, so that the values
  * of each group lie evenly about zero. None is small: bit 5 of 6 is set, and bit 2 of 4. */
@@ -71,6 +88,23 @@ static void put_f16(uint8_t *at, float value)
     memcpy(at, &half, sizeof half);
 }
 
+/* Sets the scale of IQ1_M, which has four bits in each of its four words of scales. */
+static void put_scattered(uint8_t *block, float value)
+{
+    struct baton_block_codes codes;
+    baton_block_unpack(BATON_BLOCK_IQ1_M, block, &codes);
+    codes.d = value / 8;
+    baton_block_pack(BATON_BLOCK_IQ1_M, &codes, block);
+}
+
+static void put_scale(const struct form *form, float value, uint8_t *block)
+{
+    if (form->scale_at == SCATTERED)
+        put_scattered(block, value);
+    else
+        put_f16(block + form->scale_at, value);
+}
+
 /* Sets a scale between 3/4 and 5/4 of the form's. */
 static void set_scales(enum baton_block_type type, uint64_t random, uint8_t *block)
 {
@@ -79,10 +113,15 @@ static void set_scales(enum baton_block_type type, uint64_t random, uint8_t *blo
         block[0] = (uint8_t)(MXFP4_EXPONENT + (random & 1));
         return;
     }
+    if (type == BATON_BLOCK_NVFP4) {
+        for (int g = 0; g < 4; g++)
+            block[g] = (uint8_t)(NVFP4_SCALE + (random >> 8 * g & 3));
+        return;
+    }
     float scale = form->scale * (0.75F + (float)(random >> 40) * 0x1p-25F);
     if (form->has_signs && (random & 1))
         scale = -scale;
-    put_f16(block + form->scale_at, scale);
+    put_scale(form, scale, block);
     if (form->min != 0)
         put_f16(block + form->min_at, scale * form->min);
     level_scales(type, block);

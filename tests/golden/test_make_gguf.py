@@ -18,7 +18,9 @@ import llama_cpp  # noqa: E402
 
 BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K",
-         "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4", "Q4_K_M", "Q5_K_M", "MXFP4_MOE")
+         "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4", "NVFP4", "Q1_0", "Q2_0", "TQ1_0", "TQ2_0",
+         "IQ3_XXS", "IQ3_S", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ1_S", "IQ1_M",
+         "Q4_K_M", "Q5_K_M", "MXFP4_MOE")
 FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe", "tiny-qwen3",
             "tiny-gemma", "tiny-phi", "tiny-granite", "tiny-granitemoe", "tiny-granitemoeshared",
             "tiny-olmo2", "tiny-cohere2", "tiny-glm4", "tiny-minicpm", "tiny-seed_oss",

@@ -7,6 +7,7 @@ to the nearest level, without ggml's search for better scales.
 """
 from dataclasses import dataclass
 
+import coded_blocks
 import numpy as np
 
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
@@ -39,7 +40,12 @@ TYPES = {
     "Q5_K": Type(13, 256, 176, 8, spaced(5, 0), True, (0, 63)),
     "Q6_K": Type(14, 256, 210, 16, spaced(6, 32), False, (-128, 127)),
     "IQ4_NL": Type(20, 32, 18, 1, IQ4), "IQ4_XS": Type(23, 256, 136, 8, IQ4, False, (-32, 31)),
-    "MXFP4": Type(39, 32, 17, 1, FP4),
+    "MXFP4": Type(39, 32, 17, 1, FP4), "NVFP4": Type(40, 64, 36, 4),
+    "Q1_0": Type(41, 128, 18, 1, np.array([-1, 1])), "Q2_0": Type(42, 64, 18, 1, spaced(2, 1)),
+    "TQ1_0": Type(34, 256, 54, 1), "TQ2_0": Type(35, 256, 66, 1, spaced(2, 1)),
+    "IQ3_XXS": Type(18, 256, 98, 8), "IQ3_S": Type(21, 256, 110, 8),
+    "IQ2_XXS": Type(16, 256, 66, 8), "IQ2_XS": Type(17, 256, 74, 16),
+    "IQ2_S": Type(22, 256, 82, 16), "IQ1_S": Type(19, 256, 50, 8), "IQ1_M": Type(29, 256, 56, 16),
 }
 
 
@@ -58,7 +64,7 @@ def gather(codes, n_bits, run):
 
 # The fields of each type in order, as (name, bytes). Names of codes: bits, run.
 PLANES = {"q8": (8, 32), "n16": (4, 16), "n32": (4, 32), "n64": (4, 64), "pairs": (2, 32),
-          "high": (1, 32), "fifth": (1, 1)}
+          "high": (1, 32), "fifth": (1, 1), "two": (2, 1)}
 FIELDS = {
     "Q8_0": (("d", 2), ("q8", 32)),
     "Q4_0": (("d", 2), ("n16", 16)), "Q4_1": (("d", 2), ("m", 2), ("n16", 16)),
@@ -71,9 +77,11 @@ FIELDS = {
     "Q6_K": (("n64", 128), ("pairs", 64), ("scales", 16), ("d", 2)),
     "IQ4_NL": (("d", 2), ("n16", 16)), "IQ4_XS": (("d", 2), ("scales", 6), ("n16", 128)),
     "MXFP4": (("e", 1), ("n16", 16)),
+    "Q1_0": (("d", 2), ("fifth", 16)), "Q2_0": (("d", 2), ("two", 16)),
+    "TQ2_0": (("pairs", 64), ("d", 2)),
 }
 # The planes that make a code, the low bits first.
-ORDER = ("q8", "n16", "n32", "n64", "pairs", "high", "fifth")
+ORDER = ("q8", "n16", "n32", "n64", "pairs", "high", "fifth", "two")
 
 
 def planes_of(name):
@@ -181,6 +189,9 @@ def decode(name, raw):
     kind = TYPES[name]
     if not kind.n_groups:
         return plain(name, raw)
+    if name in coded_blocks.NAMES:
+        return coded_blocks.decode(name, np.frombuffer(raw, np.uint8).reshape(-1, kind.n_bytes)
+                                   ).ravel()
     return values_of(name,
                      *unpack(name, np.frombuffer(raw, np.uint8).reshape(-1, kind.n_bytes))).ravel()
 
@@ -201,6 +212,8 @@ def group_scales(kind, values):
         low = values.min(-1)
         low = np.minimum(low, 0) if kind.n_groups > 1 else low
         return (values.max(-1) - low) / levels[-1], -low
+    if len(levels) == 2:
+        return np.abs(values).mean(-1), np.zeros(values.shape[:-1])
     if levels is FP4:
         exponents = np.frexp(np.abs(values).max(-1))[1]  # the greatest number, 6, is 1.5 times 2^2
         return np.ldexp(0.5, np.clip(exponents - 3, -127, 127)), np.zeros(values.shape[:-1])
@@ -233,6 +246,8 @@ def encode(name, values):
     if not kind.n_groups:
         return np.ascontiguousarray(values, {"F32": "<f4", "F16": "<f2"}[name]).tobytes()
     values = np.asarray(values, float).reshape(-1, kind.n_groups, kind.n_values // kind.n_groups)
+    if name in coded_blocks.NAMES:
+        return coded_blocks.encode(name, values.reshape(-1, kind.n_values)).tobytes()
     wanted, wanted_min = group_scales(kind, values)
     if name == "MXFP4":
         d, scales = wanted.astype(np.float32), np.ones(wanted.shape, int)

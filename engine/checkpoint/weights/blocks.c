@@ -6,6 +6,7 @@
 #include "common/base/array.h"
 #include "common/base/f16.h"
 #include "engine/checkpoint/weights/convert.h"
+#include "engine/checkpoint/weights/grid_blocks.h"
 
 static const struct {
     const char *name;
@@ -22,12 +23,9 @@ static const struct {
     const char *name;
     uint32_t id;
 } other_types[] = {
-    {"Q8_1", 9},        {"Q8_K", 15},       {"IQ2_XXS", 16},  {"IQ2_XS", 17},   {"IQ3_XXS", 18},
-    {"IQ1_S", 19},      {"IQ3_S", 21},      {"IQ2_S", 22},    {"I8", 24},       {"I16", 25},
-    {"I32", 26},        {"I64", 27},        {"F64", 28},      {"IQ1_M", 29},    {"TQ1_0", 34},
-    {"TQ2_0", 35},      {"NVFP4", 40},      {"Q1_0", 41},     {"Q2_0", 42},     {"Q4_2", 4},
-    {"Q4_3", 5},        {"Q4_0_4_4", 31},   {"Q4_0_4_8", 32}, {"Q4_0_8_8", 33}, {"IQ4_NL_4_4", 36},
-    {"IQ4_NL_4_8", 37}, {"IQ4_NL_8_8", 38},
+    {"Q8_1", 9},      {"Q8_K", 15},     {"I8", 24},         {"I16", 25},        {"I32", 26},
+    {"I64", 27},      {"F64", 28},      {"Q4_2", 4},        {"Q4_3", 5},        {"Q4_0_4_4", 31},
+    {"Q4_0_4_8", 32}, {"Q4_0_8_8", 33}, {"IQ4_NL_4_4", 36}, {"IQ4_NL_4_8", 37}, {"IQ4_NL_8_8", 38},
 };
 
 const char *baton_block_type_name(enum baton_block_type type)
@@ -87,6 +85,9 @@ struct layout {
     /* NULL: one scale, which is 1 */
     void (*get_scales)(const uint8_t *block, struct baton_block_codes *codes);
     void (*put_scales)(const struct baton_block_codes *codes, uint8_t *block);
+    /* NULL: the codes are in planes */
+    void (*get_codes)(const uint8_t *block, uint8_t *codes);
+    void (*put_codes)(const uint8_t *codes, uint8_t *block);
 };
 
 static void get_q2_k(const uint8_t *block, struct baton_block_codes *codes)
@@ -185,11 +186,33 @@ static void put_iq4_xs(const struct baton_block_codes *codes, uint8_t *block)
     }
 }
 
+enum { NVFP4_GROUPS = 4, E4M3_MOST = 127 };
+
+/* ggml takes E4M3's NaN for 0 and ignores the sign. */
+static void get_nvfp4(const uint8_t *block, struct baton_block_codes *codes)
+{
+    for (int g = 0; g < NVFP4_GROUPS; g++)
+        codes->scales[g] = (int8_t)(block[g] == E4M3_MOST ? 0 : block[g] & E4M3_MOST);
+}
+
+static void put_nvfp4(const struct baton_block_codes *codes, uint8_t *block)
+{
+    for (int g = 0; g < NVFP4_GROUPS; g++)
+        block[g] = (uint8_t)(codes->scales[g] == E4M3_MOST ? 255 : codes->scales[g]);
+}
+
 /* The non-linear levels of ggml's kvalues_iq4nl. */
 static const int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                       1,    13,   25,  38,  53,  69,  89,  113};
+static const int8_t bit_levels[16] = {-1, 1};
 /* Twice E2M1's values, so that they are whole numbers. */
 static const int8_t fp4_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+#define GRID_FORM(group, most)                                                                     \
+    {                                                                                              \
+        .n_bits = 8, .n_group = group, .zero = 128, .min_scale = 1, .max_scale = most,             \
+        .has_grid = true                                                                           \
+    }
 
 /* clang-format off */
 static const struct layout layouts[BATON_N_BLOCK_TYPES] = {
@@ -238,6 +261,29 @@ static const struct layout layouts[BATON_N_BLOCK_TYPES] = {
     [BATON_BLOCK_MXFP4] = {
         .form = {.n_bits = 4, .n_group = 32, .levels = fp4_levels},
         .is_exponent = true, .low = {1, 16, 4}},
+    [BATON_BLOCK_NVFP4] = {
+        .form = {.n_bits = 4, .n_group = 16, .levels = fp4_levels, .max_scale = 127,
+                 .has_e4m3 = true},
+        .d_at = -1, .low = {4, 8, 4}, .get_scales = get_nvfp4, .put_scales = put_nvfp4},
+    [BATON_BLOCK_Q1_0] = {
+        .form = {.n_bits = 1, .n_group = 128, .levels = bit_levels},
+        .low = {2, 1, 1}},
+    [BATON_BLOCK_Q2_0] = {
+        .form = {.n_bits = 2, .n_group = 64, .zero = 1},
+        .low = {2, 1, 2}},
+    [BATON_BLOCK_TQ1_0] = {
+        .form = {.n_bits = 2, .n_group = 256, .zero = 1},
+        .d_at = 52, .get_codes = baton_ternary_get, .put_codes = baton_ternary_put},
+    [BATON_BLOCK_TQ2_0] = {
+        .form = {.n_bits = 2, .n_group = 256, .zero = 1},
+        .d_at = 64, .low = {0, 32, 2}},
+    [BATON_BLOCK_IQ3_XXS] = {.form = GRID_FORM(32, 31)},
+    [BATON_BLOCK_IQ3_S] = {.form = GRID_FORM(32, 31)},
+    [BATON_BLOCK_IQ2_XXS] = {.form = GRID_FORM(32, 31)},
+    [BATON_BLOCK_IQ2_XS] = {.form = GRID_FORM(16, 31)},
+    [BATON_BLOCK_IQ2_S] = {.form = GRID_FORM(16, 31)},
+    [BATON_BLOCK_IQ1_S] = {.form = GRID_FORM(32, 15)},
+    [BATON_BLOCK_IQ1_M] = {.form = GRID_FORM(16, 15)},
 };
 /* clang-format on */
 
@@ -305,14 +351,59 @@ static void turn_signs(uint8_t *codes, size_t n)
         codes[i] ^= 0x80;
 }
 
+/* Half of 1, where groups have all of the scale. */
+static float read_d(const struct layout *layout, const uint8_t *block)
+{
+    if (layout->is_exponent)
+        return baton_mxfp4_half_scale(block[0]);
+    return layout->d_at < 0 ? 0.5F : f16_at(block + layout->d_at);
+}
+
+static void write_d(const struct layout *layout, float d, uint8_t *block)
+{
+    if (layout->is_exponent)
+        block[0] = baton_mxfp4_exponent(d);
+    else if (layout->d_at >= 0)
+        put_f16(block + layout->d_at, d);
+}
+
+static void get_codes(const struct layout *layout, const uint8_t *block, size_t n, uint8_t *codes)
+{
+    if (layout->get_codes) {
+        layout->get_codes(block, codes);
+        return;
+    }
+    get_plane(&layout->low, block, n, 0, codes);
+    if (layout->high.n_bits)
+        get_plane(&layout->high, block, n, layout->low.n_bits, codes);
+    if (layout->form.n_bits == 8)
+        turn_signs(codes, n);
+}
+
+static void put_codes(const struct layout *layout, const uint8_t *codes, size_t n, uint8_t *block)
+{
+    if (layout->put_codes) {
+        layout->put_codes(codes, block);
+        return;
+    }
+    put_plane(&layout->low, codes, n, 0, block);
+    if (layout->high.n_bits)
+        put_plane(&layout->high, codes, n, layout->low.n_bits, block);
+    if (layout->form.n_bits == 8)
+        turn_signs(block + layout->low.at, n);
+}
+
 void baton_block_unpack(enum baton_block_type type, const uint8_t *block,
                         struct baton_block_codes *codes)
 {
     const struct layout *layout = &layouts[type];
     size_t n = types[type].n_values;
+    if (layout->form.has_grid) {
+        baton_grid_block_unpack(type, block, codes);
+        return;
+    }
     memset(codes, 0, offsetof(struct baton_block_codes, codes) + n);
-    codes->d =
-        layout->is_exponent ? baton_mxfp4_half_scale(block[0]) : f16_at(block + layout->d_at);
+    codes->d = read_d(layout, block);
     if (layout->form.has_min) {
         float min = f16_at(block + layout->min_at);
         codes->min = layout->adds_min ? -min : min;
@@ -321,31 +412,23 @@ void baton_block_unpack(enum baton_block_type type, const uint8_t *block,
     codes->mins[0] = layout->form.has_min;
     if (layout->get_scales)
         layout->get_scales(block, codes);
-    get_plane(&layout->low, block, n, 0, codes->codes);
-    if (layout->high.n_bits)
-        get_plane(&layout->high, block, n, layout->low.n_bits, codes->codes);
-    if (layout->form.n_bits == 8)
-        turn_signs(codes->codes, n);
+    get_codes(layout, block, n, codes->codes);
 }
 
 void baton_block_pack(enum baton_block_type type, const struct baton_block_codes *codes,
                       uint8_t *block)
 {
     const struct layout *layout = &layouts[type];
-    size_t n = types[type].n_values;
-    put_plane(&layout->low, codes->codes, n, 0, block);
-    if (layout->high.n_bits)
-        put_plane(&layout->high, codes->codes, n, layout->low.n_bits, block);
-    if (layout->form.n_bits == 8)
-        turn_signs(block + layout->low.at, n);
+    if (layout->form.has_grid) {
+        baton_grid_block_pack(type, codes, block);
+        return;
+    }
+    put_codes(layout, codes->codes, types[type].n_values, block);
     if (layout->put_scales)
         layout->put_scales(codes, block);
     if (layout->form.has_min)
         put_f16(block + layout->min_at, layout->adds_min ? -codes->min : codes->min);
-    if (layout->is_exponent)
-        block[0] = baton_mxfp4_exponent(codes->d);
-    else
-        put_f16(block + layout->d_at, codes->d);
+    write_d(layout, codes->d, block);
 }
 
 void baton_block_decode_group(const struct baton_block_codes_form *form, float scale, float min,
@@ -367,9 +450,11 @@ static void decode_block(enum baton_block_type type, const uint8_t *block, float
     const struct baton_block_codes_form *form = &layouts[type].form;
     struct baton_block_codes codes;
     baton_block_unpack(type, block, &codes);
-    for (int i = 0, g = 0; i < types[type].n_values; i += form->n_group, g++)
-        baton_block_decode_group(form, codes.d * codes.scales[g], codes.min * codes.mins[g],
-                                 codes.codes + i, (size_t)form->n_group, floats + i);
+    for (int i = 0, g = 0; i < types[type].n_values; i += form->n_group, g++) {
+        float scale = form->has_e4m3 ? baton_e4m3(codes.scales[g]) : codes.scales[g];
+        baton_block_decode_group(form, codes.d * scale, codes.min * codes.mins[g], codes.codes + i,
+                                 (size_t)form->n_group, floats + i);
+    }
 }
 
 void baton_blocks_decode(enum baton_block_type type, const uint8_t *blocks, size_t n_blocks,

@@ -92,12 +92,13 @@ INLINE void multiply_native(struct baton_native native, const struct native_pass
         store(pass.results + r * LANES, results[r]);
 }
 
-/* One function with and one without mins. Groups of 16 inputs have spans. */
+/* One function with and one without mins, and one for groups of 16 inputs without spans. */
 #define NATIVE_CLASS(name, n_group, mins)                                                          \
     static void multiply_##name(const struct native_pass *pass)                                    \
     {                                                                                              \
         multiply_native((struct baton_native){.group = n_group, .has_min = mins}, pass);           \
     }
+NATIVE_CLASS(of_16, 16, false)
 NATIVE_CLASS(of_32, 32, false)
 NATIVE_CLASS(of_32_min, 32, true)
 
@@ -105,6 +106,8 @@ typedef void native_pass_fn(const struct native_pass *pass);
 
 INLINE native_pass_fn *pass_of(struct baton_native native)
 {
+    if (native.group == HALF_GROUP)
+        return multiply_of_16;
     return native.has_min ? multiply_of_32_min : multiply_of_32;
 }
 
@@ -147,12 +150,14 @@ INLINE void add_chunk_native(struct baton_native native, struct native_strip *st
 
 /* The same with a panel whose steps have spans; such a step is as long as a chunk. */
 INLINE void add_chunk_spans(struct baton_native native, struct native_strip *strip,
-                            const struct baton_linear *job, const struct row_tiles *tiles,
-                            int first_tile, int end_tile, const char *panel, int k, int p)
+                            const uint8_t *levels, const struct baton_linear *job,
+                            const struct row_tiles *tiles, int first_tile, int end_tile,
+                            const char *panel, int k, int p)
 {
     const size_t chunk = (size_t)(k / CHUNK_INPUTS);
     struct span_pass pass = {.digits = &strip->digits, .row_bytes = tiles->row_bytes};
-    fill_digits(native, panel + chunk * (size_t)baton_native_step_bytes(&native), &strip->digits);
+    fill_digits(native, levels, panel + chunk * (size_t)baton_native_step_bytes(&native),
+                &strip->digits);
     for (int tile = first_tile; tile < end_tile; tile++) {
         const char *rows = rows_of(tiles, tile);
         pass.rows = rows + k;
@@ -177,7 +182,8 @@ INLINE void panels_native(struct baton_native native, struct native_strip *strip
     for (int o = out, p = 0; o < end_out; o += LANES, p++, panel += panel_bytes)
         for (int k = 0; k < n_stored; k += CHUNK_INPUTS)
             if (native.has_spans)
-                add_chunk_spans(native, strip, job, tiles, first_tile, end_tile, panel, k, p);
+                add_chunk_spans(native, strip, levels, job, tiles, first_tile, end_tile, panel, k,
+                                p);
             else
                 add_chunk_native(native, strip, levels, job, tiles, first_tile, end_tile, panel, k,
                                  p);
@@ -192,9 +198,9 @@ INLINE void multiply_tiles(struct baton_native native, const struct baton_linear
     const size_t row_bytes = baton_native_row_bytes(job->weights->n_in);
     const struct row_tiles tiles = cut_rows(job, row_bytes, row_bytes);
     const int n_outs = NATIVE_PANELS * LANES;
-    uint8_t levels[16];
+    uint8_t of_codes[16];
+    const uint8_t *levels = baton_native_levels(&native, of_codes);
     struct native_strip strip;
-    baton_native_levels(&native, levels);
     configure_tiles(tiles.height, (native.has_spans ? BATON_NATIVE_UNIT : native.group) / 4);
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);

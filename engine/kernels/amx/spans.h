@@ -64,9 +64,9 @@ INLINE void store_unsigned_digits(__m512i codes, __m512i integers, char words[][
     _mm512_store_si512(words[1] + n * BATON_NATIVE_WORD, _mm512_mullo_epi16(codes, high));
 }
 
-/* Stores word n of codes 0..63, less `zero`, times integers that are signed bytes. VPMADDUBSW
- * multiplies the codes of even places and then those of odd places, because the integers' other
- * bytes are 0. */
+/* Stores word n of codes 0..63, less `zero`, times integers that are signed bytes; or of weights of
+ * at most 62 plus 128 times integers of at most 31. VPMADDUBSW multiplies the codes of even places
+ * and then those of odd places, because the integers' other bytes are 0. */
 INLINE void store_signed_digits(__m512i codes, int zero, __m512i integers, char words[][UNIT_BYTES],
                                 int n)
 {
@@ -82,8 +82,8 @@ INLINE void store_signed_digits(__m512i codes, int zero, __m512i integers, char 
 }
 
 /* Computes the digits of unit number u of a step, and prefetches the same unit of the next step. */
-INLINE void fill_digits_of_unit(struct baton_native native, const char *step, int u,
-                                struct native_digits *digits)
+INLINE void fill_digits_of_unit(struct baton_native native, const uint8_t *levels, const char *step,
+                                int u, struct native_digits *digits)
 {
     const int n_groups = BATON_NATIVE_UNIT / native.group,
               n_words = BATON_NATIVE_N_WORDS / n_groups,
@@ -98,7 +98,7 @@ INLINE void fill_digits_of_unit(struct baton_native native, const char *step, in
         const __m512i integers = both_halves(native_integer(native, step, of_step, 0));
 #pragma GCC unroll 8
         for (int n = g * n_words; n < (g + 1) * n_words; n++) {
-            const __m512i word = (__m512i)native_codes(native, planes, n, 0);
+            const __m512i word = (__m512i)native_word(native, levels, planes, n, 0);
             if (native.has_min)
                 store_unsigned_digits(word, integers, digits->words[u], n);
             else
@@ -109,10 +109,11 @@ INLINE void fill_digits_of_unit(struct baton_native native, const char *step, in
     }
 }
 
-INLINE void fill_digits(struct baton_native native, const char *step, struct native_digits *digits)
+INLINE void fill_digits(struct baton_native native, const uint8_t *levels, const char *step,
+                        struct native_digits *digits)
 {
     for (int u = 0; u < CHUNK_UNITS; u++)
-        fill_digits_of_unit(native, step, u, digits);
+        fill_digits_of_unit(native, levels, step, u, digits);
     store_reg(digits->step, native_step_scale(native, step, 0));
 }
 
@@ -199,6 +200,7 @@ INLINE void multiply_spans(struct baton_native native, const struct span_pass *a
     }
 SPAN_CLASS(spans_of_64, 16, false)
 SPAN_CLASS(spans_of_64_min, 16, true)
+SPAN_CLASS(spans_of_128, 32, false)
 SPAN_CLASS(spans_of_128_min, 32, true)
 
 typedef void span_pass_fn(const struct span_pass *pass);
@@ -207,7 +209,7 @@ INLINE span_pass_fn *span_pass_of(struct baton_native native)
 {
     if (native.group == HALF_GROUP)
         return native.has_min ? multiply_spans_of_64_min : multiply_spans_of_64;
-    return multiply_spans_of_128_min;
+    return native.has_min ? multiply_spans_of_128_min : multiply_spans_of_128;
 }
 
 #endif

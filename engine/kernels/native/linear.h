@@ -58,7 +58,7 @@ enum { FETCH_CODES = 2 << 10 }; /* bytes by which few rows prefetch before their
 struct native_tile {
     const char *panel;
     const struct native_chunk *chunks; /* [CHUNK_PANELS] */
-    const uint8_t *levels;             /* [16] of native_word */
+    const uint8_t *levels;             /* of native_word */
     const char *x, *groups; /* the first row's bytes and groups, where the panel or chunk begins */
     size_t row_bytes;
     int n_rows;     /* at most the row slots of the tile's function */
@@ -566,8 +566,8 @@ INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, i
 INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
                           int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
 {
-    uint8_t levels[16];
-    baton_native_levels(&native, levels);
+    uint8_t of_codes[16];
+    const uint8_t *levels = baton_native_levels(&native, of_codes);
     for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
         const int n_rows = job->n_rows - row < BLOCK_ROWS ? job->n_rows - row : BLOCK_ROWS;
         if (n_rows <= FEW_TILES * FEW_ROWS)
@@ -586,10 +586,24 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
 #define FEW_ROW_TILES(X, name)                                                                     \
     TILES_1_2(X, name)                                                                             \
     TILES_3_5(X, name) X(name, 6) X(name, 7) X(name, 8) X(name, 10) X(name, 12) X(name, 16)
+#define FEW_ROW_TILES_ODD(X, name) X(name, 1) X(name, 2) X(name, 4) X(name, 8) X(name, 16)
 #else
-#define CHUNK_TILES(X, name)   TILES(X, name)
-#define FEW_ROW_TILES(X, name) TILES_1_2(X, name)
+#define CHUNK_TILES(X, name)       TILES(X, name)
+#define FEW_ROW_TILES(X, name)     TILES_1_2(X, name)
+#define FEW_ROW_TILES_ODD(X, name) TILES_1_2(X, name)
 #endif
+
+/* Tiles of formats of this form. Those with odd scales wait for their points and not for products,
+ * so fewer numbers of rows have a function, which saves time to compile. */
+#define FEW_ROWS_F16         FEW_ROW_TILES
+#define FEW_ROWS_F16_MIN     FEW_ROW_TILES
+#define FEW_ROWS_EXPONENT    FEW_ROW_TILES
+#define FEW_ROWS_INTEGER     FEW_ROW_TILES
+#define FEW_ROWS_INTEGER_MIN FEW_ROW_TILES
+#define FEW_ROWS_NIBBLES     FEW_ROW_TILES
+#define FEW_ROWS_FLOAT       FEW_ROW_TILES_ODD
+#define FEW_ROWS_E4M3        FEW_ROW_TILES_ODD
+#define FEW_ROWS_ODD         FEW_ROW_TILES_ODD
 
 #define NATIVE_TILE_FUNCTION(name, n_rows)                                                         \
     static __attribute__((noinline)) void name##_##n_rows(const struct native_tile *tile)          \
@@ -601,21 +615,21 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
           name) static native_tile_fn *const name##s[most + 1] = {tiles(TILE_ENTRY, name)};
 
 #if ALL_REG_BYTES > 256
-#define FEW_TILE_TABLE(name)                                                                       \
+#define FEW_TILE_TABLE(name, form)                                                                 \
     INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
     {                                                                                              \
         tile_panel(native_##name, tile, n_rows);                                                   \
     }                                                                                              \
-    NATIVE_TILE_TABLE(tile_##name, FEW_ROW_TILES, FEW_ROWS)
+    NATIVE_TILE_TABLE(tile_##name, FEW_ROWS_##form, FEW_ROWS)
 #else
-#define FEW_TILE_TABLE(name) static native_tile_fn *const tile_##name##s[FEW_ROWS + 1];
+#define FEW_TILE_TABLE(name, form) static native_tile_fn *const tile_##name##s[FEW_ROWS + 1];
 #endif
 
 #define NATIVE_FORMAT(name, NAME, ...)                                                             \
     static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);
 
-#define NATIVE_PRODUCT(name, ...)                                                                  \
-    FEW_TILE_TABLE(name)                                                                           \
+#define NATIVE_PRODUCT(name, NAME, form, ...)                                                      \
+    FEW_TILE_TABLE(name, form)                                                                     \
     static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
     {                                                                                              \
         linear_native(native_##name, job, first_out, end_out, tile_##name##s, chunk_tiles);        \

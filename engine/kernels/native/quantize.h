@@ -75,7 +75,10 @@ static void quantize_native_wide(const float *x, int n_in, int first_row, int en
     quantize_native_rows(x, n_in, 2, first_row, end_row, quantized);
 }
 
-#define NATIVE_QUANTIZE(form, ...)                                                                 \
-    (BATON_SCALES_##form == BATON_SCALES_INTEGER_MIN ? quantize_native_wide : quantize_native)
+#define NATIVE_QUANTIZE(form, n_bits, n_group, ...)                                                \
+    (BATON_SCALES_##form == BATON_SCALES_INTEGER_MIN ||                                            \
+             (BATON_SCALES_##form == BATON_SCALES_ODD && (n_group) != HALF_GROUP)                  \
+         ? quantize_native_wide                                                                    \
+         : quantize_native)
 
 #endif

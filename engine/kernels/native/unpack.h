@@ -24,6 +24,42 @@ INLINE native_bits load_bits(const void *p)
 
 /* ---- codes ---- */
 
+/* A byte of each lane as an integer. */
+INLINE ireg widen_bytes(const void *p)
+{
+#if defined(__AVX512F__)
+    return (ireg)_mm512_cvtepu8_epi32(_mm_loadu_si128(p));
+#elif defined(__AVX2__)
+    return (ireg)_mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
+#elif defined(USES_NEON)
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return (ireg)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four))));
+#else
+    ireg v;
+    for (int i = 0; i < REG_LANES; i++)
+        v[i] = ((const uint8_t *)p)[i];
+    return v;
+#endif
+}
+
+/* 16 bits of each lane as an integer. */
+INLINE ireg widen_shorts(const void *p)
+{
+#if defined(__AVX512F__)
+    return (ireg)_mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+#elif defined(__AVX2__)
+    return (ireg)_mm256_cvtepu16_epi32(_mm_loadu_si128(p));
+#else
+    ireg v;
+    uint16_t numbers[REG_LANES];
+    memcpy(numbers, p, sizeof numbers);
+    for (int i = 0; i < REG_LANES; i++)
+        v[i] = numbers[i];
+    return v;
+#endif
+}
+
 /* The levels [16] of the codes. */
 INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
 {
@@ -44,18 +80,23 @@ INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
 #endif
 }
 
+#include "engine/kernels/native/grid.h"
+
 /* The planes of a unit's codes, from the bytes of a word on. */
 struct native_planes {
-    const char *low, *high; /* high matters only to formats with a high plane */
+    const char *low, *high; /* high matters only to formats with a high plane; low is the unit of a
+                             * format with a grid */
 };
 
-/* word is a multiple of 8: only such a word begins in the lowest bits of its bytes in any plane. */
+/* word is the first of a group: it begins in the lowest bits of its bytes in each plane. */
 INLINE struct native_planes planes_at(struct baton_native native, const char *unit, int word)
 {
-    const int low = baton_native_low_bits(&native), at = word / 8 * BATON_NATIVE_WORD;
-    return (struct native_planes){.low = unit + at * low,
+    const int low = baton_native_low_bits(&native), high = native.n_bits - low;
+    if (baton_block_has_grid(native.type)) /* word is 0: the unit is of a span */
+        return (struct native_planes){.low = unit};
+    return (struct native_planes){.low = unit + word * low / 8 * BATON_NATIVE_WORD,
                                   .high = unit + baton_native_low_bytes(&native) +
-                                          at * (native.n_bits - low)};
+                                          word * high / 8 * BATON_NATIVE_WORD};
 }
 
 /* The n_bits of a plane that belong to word n. A 32-bit shift moves bits across bytes; the mask
@@ -88,6 +129,8 @@ INLINE int native_zero(struct baton_native native)
 INLINE native_bits native_word(struct baton_native native, const uint8_t *levels,
                                struct native_planes planes, int n, int i)
 {
+    if (baton_block_has_grid(native.type))
+        return grid_word(native, levels, planes.low, n, i);
     native_bits codes = native_codes(native, planes, n, i);
     return native.has_levels ? look_up(levels, codes) : codes;
 }
@@ -101,25 +144,6 @@ INLINE native_bits native_word_over_128(struct baton_native native, const uint8_
 }
 
 /* ---- scales ---- */
-
-/* A byte of each lane as an integer. */
-INLINE ireg widen_bytes(const void *p)
-{
-#if defined(__AVX512F__)
-    return (ireg)_mm512_cvtepu8_epi32(_mm_loadu_si128(p));
-#elif defined(__AVX2__)
-    return (ireg)_mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
-#elif defined(USES_NEON)
-    uint32_t four;
-    memcpy(&four, p, sizeof four);
-    return (ireg)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four))));
-#else
-    ireg v;
-    for (int i = 0; i < REG_LANES; i++)
-        v[i] = ((const uint8_t *)p)[i];
-    return v;
-#endif
-}
 
 INLINE reg to_floats(ireg v)
 {
@@ -140,6 +164,15 @@ INLINE reg half_scales(ireg exponents)
     return (reg)((is_subnormal & subnormal) | (~is_subnormal & normal));
 }
 
+/* The same as baton_e4m3. */
+INLINE reg e4m3_floats(ireg codes)
+{
+    native_bits is_subnormal = (native_bits)(codes < 8);
+    native_bits subnormal = (native_bits)(to_floats(codes) * 0x1p-9F);
+    native_bits normal = (native_bits)((codes << 20) + (120 << 23));
+    return (reg)((is_subnormal & subnormal) | (~is_subnormal & normal));
+}
+
 INLINE reg load_floats(const char *p, int i)
 {
     return *(const unaligned_reg *)(const void *)(p + i * REG_BYTES);
@@ -153,6 +186,10 @@ INLINE reg load_halves(const char *p, int i)
 /* The integer scales of a step's group g, in formats that have them. */
 INLINE ireg native_integer(struct baton_native native, const char *step, int g, int i)
 {
+    if (native.scales == BATON_SCALES_ODD) {
+        const char *pairs = step + BATON_INTEGER_SCALES_AT + g / 2 * LANES;
+        return (widen_bytes(pairs + i * REG_LANES) >> g % 2 * 4 & 15) * 2 + 1;
+    }
     const ireg bytes = widen_bytes(step + BATON_INTEGER_SCALES_AT + g * LANES + i * REG_LANES);
     if (native.scales == BATON_SCALES_INTEGER)
         return sign_extend(bytes);
@@ -162,7 +199,9 @@ INLINE ireg native_integer(struct baton_native native, const char *step, int g, 
 /* The factors of a step's integer scales. */
 INLINE reg native_step_scale(struct baton_native native, const char *step, int i)
 {
-    return native.scales == BATON_SCALES_INTEGER ? load_floats(step, i) : load_halves(step, i);
+    const bool has_floats =
+        native.scales == BATON_SCALES_INTEGER || native.scales == BATON_SCALES_ODD;
+    return has_floats ? load_floats(step, i) : load_halves(step, i);
 }
 
 /* The scales of a step's group g. */
@@ -174,6 +213,11 @@ INLINE reg native_scale(struct baton_native native, const char *step, int g, int
         return load_halves(step + g * LANES * 2, i);
     case BATON_SCALES_EXPONENT:
         return half_scales(widen_bytes(step + g * LANES + i * REG_LANES));
+    case BATON_SCALES_FLOAT:
+        return load_floats(step, i);
+    case BATON_SCALES_E4M3:
+        return load_floats(step, i) *
+               e4m3_floats(widen_bytes(step + BATON_INTEGER_SCALES_AT + g * LANES + i * REG_LANES));
     default:
         return native_step_scale(native, step, i) * to_floats(native_integer(native, step, g, i));
     }

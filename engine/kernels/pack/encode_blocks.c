@@ -341,7 +341,7 @@ static struct format format_of(enum baton_block_type type)
 bool baton_encodes(enum baton_block_type type)
 {
     const struct baton_block_codes_form *form = baton_block_codes_form(type);
-    return form && !form->levels;
+    return form && !form->levels && !form->has_grid && form->n_group <= 32;
 }
 
 void baton_encode(enum baton_block_type type, const float *weights, size_t n, uint8_t *blocks)

@@ -49,7 +49,9 @@ int baton_packed_n_in(enum baton_dtype dtype, int n_in)
 size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in)
 {
     const struct baton_dtype_ops *ops = &baton_dtype_ops[dtype];
-    return (size_t)(round_up(n_in, ops->step) / ops->step) * ops->panel_step_bytes;
+    const size_t step_bytes =
+        ops->blocks ? (size_t)baton_native_step_bytes(ops->blocks) : ops->panel_step_bytes;
+    return (size_t)(round_up(n_in, ops->step) / ops->step) * step_bytes;
 }
 
 size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in)
@@ -176,11 +178,6 @@ static void read_q8(const void *panel, size_t out, float *row, size_t n_in)
 BATON_NATIVE_DTYPES(X)
 #undef X
 
-#define NATIVE_STEP(form) BATON_NATIVE_STEP_OF(BATON_SCALES_##form)
-#define NATIVE_BYTES(form, bits, group)                                                            \
-    (BATON_NATIVE_HEAD_OF(BATON_SCALES_##form, group) +                                            \
-     NATIVE_STEP(form) * BATON_PANEL * (bits) / 8)
-
 const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
     [BATON_F32] = {.name = "f32",
                    .step = 1,
@@ -208,10 +205,9 @@ const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
                    .panel_step_bytes = BATON_F16_STEP * BATON_PANEL * sizeof(uint16_t),
                    .write = write_f16,
                    .read = read_f16},
-#define X(text, NAME, form, bits, group, ...)                                                      \
+#define X(text, NAME, form, ...)                                                                   \
     [BATON_##NAME] = {.name = #text,                                                               \
-                      .step = NATIVE_STEP(form),                                                   \
-                      .panel_step_bytes = NATIVE_BYTES(form, bits, group),                         \
+                      .step = BATON_NATIVE_STEP_OF(BATON_SCALES_##form),                           \
                       .blocks = &native_##text},
     BATON_NATIVE_DTYPES(X)
 #undef X

@@ -68,6 +68,18 @@ enum baton_dtype {
     BATON_IQ4_NL,
     BATON_IQ4_XS,
     BATON_MXFP4,
+    BATON_NVFP4,
+    BATON_Q1_0,
+    BATON_Q2_0,
+    BATON_TQ1_0,
+    BATON_TQ2_0,
+    BATON_IQ3_XXS,
+    BATON_IQ3_S,
+    BATON_IQ2_XXS,
+    BATON_IQ2_XS,
+    BATON_IQ2_S,
+    BATON_IQ1_S,
+    BATON_IQ1_M,
     BATON_N_DTYPES
 };
 enum baton_layout { BATON_PANELS, BATON_ROWS };
@@ -83,7 +95,7 @@ enum {
 struct baton_dtype_ops {
     const char *name;        /* "f32", "bf16", "q8", "q4_k" */
     int step;                /* inputs that are stored together; rows are padded to a multiple */
-    size_t panel_step_bytes; /* of one step of a panel */
+    size_t panel_step_bytes; /* of one step of a panel; 0 with blocks: see native_panels.h */
     size_t row_step_bytes;   /* of one step of a quantized row; 0: see quantized.h */
     bool rows_are_spread;    /* quantized rows take an odd number of cache lines, else no padding */
 

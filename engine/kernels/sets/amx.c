@@ -58,6 +58,8 @@ static void attend_some_by_tiles(const struct baton_attend *job, int first_head,
 static void fill_native(struct baton_kernels *kernels)
 {
     baton_fill_native_16_amx(&tiles);
+    baton_fill_native_16_alone_amx(&tiles);
+    baton_fill_native_128_amx(&tiles);
     baton_fill_native_16_min_amx(&tiles);
     baton_fill_native_32_amx(&tiles);
     baton_fill_native_32_min_amx(&tiles);

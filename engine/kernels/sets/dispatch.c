@@ -90,6 +90,8 @@ static bool runs_i8mm(void)
 #define FILL_NATIVE(set, kernels)                                                                  \
     do {                                                                                           \
         baton_fill_native_16_##set(kernels);                                                       \
+        baton_fill_native_16_alone_##set(kernels);                                                 \
+        baton_fill_native_128_##set(kernels);                                                      \
         baton_fill_native_16_min_##set(kernels);                                                   \
         baton_fill_native_32_##set(kernels);                                                       \
         baton_fill_native_32_min_##set(kernels);                                                   \

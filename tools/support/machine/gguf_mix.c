@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 
-enum { NAMES_BYTES = 256 };
+enum { NAMES_BYTES = 512 };
 
 static const struct {
     const char *name;
@@ -102,6 +102,20 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
 static enum baton_block_type narrower(enum baton_block_type type)
 {
     switch (type) {
+    case BATON_BLOCK_IQ1_S:
+    case BATON_BLOCK_IQ1_M:
+    case BATON_BLOCK_IQ2_XXS:
+    case BATON_BLOCK_IQ2_XS:
+    case BATON_BLOCK_IQ2_S:
+    case BATON_BLOCK_TQ1_0:
+    case BATON_BLOCK_TQ2_0:
+    case BATON_BLOCK_Q1_0:
+        return BATON_BLOCK_Q2_0;
+    case BATON_BLOCK_IQ3_XXS:
+    case BATON_BLOCK_IQ3_S:
+        return BATON_BLOCK_IQ4_NL;
+    case BATON_BLOCK_NVFP4:
+        return BATON_BLOCK_MXFP4;
     case BATON_BLOCK_Q2_K:
     case BATON_BLOCK_Q3_K:
         return BATON_BLOCK_Q4_0;
