@@ -17,6 +17,9 @@ struct baton_tensor {
     int64_t shape[BATON_TENSOR_MAX_DIMS]; /* slowest first; without leading 1s in a GGUF file */
     const uint8_t *data;                  /* any alignment */
     size_t n_bytes;
+    const struct baton_tensor *factors; /* F32 [1] or one for each of shape[0] experts: the values
+                                         * are these times the stored ones; NULL: 1 */
+    const struct baton_coded *coded; /* of a tensor of CODED (weights/coded.h) */
 };
 
 #endif

@@ -1,6 +1,7 @@
 #include "engine/model/native_dtypes.h"
 
 #include "common/base/log.h"
+#include "engine/checkpoint/weights/coded.h"
 
 /* Sorts the slices of a source by their rows: tensors are found in the order of the table of names.
  */
@@ -14,13 +15,31 @@ static void sort_slices(struct baton_weights_source *source)
         }
 }
 
+static enum baton_dtype dtype_of_tensor(const struct baton_tensor *tensor)
+{
+    switch (tensor->dtype) {
+    case BATON_ELEMENT_CODED:
+        return baton_dtype_of_blocks(baton_coded_block_type(tensor->coded));
+    case BATON_ELEMENT_BLOCKS:
+        return baton_dtype_of_blocks(tensor->block_type);
+    case BATON_ELEMENT_F16:
+        return BATON_F16;
+    default:
+        return tensor->dtype == BATON_ELEMENT_BF16 ? BATON_BF16 : BATON_F32;
+    }
+}
+
 /* The reason why the slice of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
 static const char *dtype_of_slice(const struct baton_model *model,
                                   const struct baton_weights_slice *slice, enum baton_dtype *dtype)
 {
     if (slice->transposed)
         return "its tensor is transposed";
-    *dtype = baton_dtype_of_blocks(slice->tensor->block_type);
+    if (slice->scales)
+        return "its scales are another tensor";
+    if (slice->tensor->factors && slice->tensor->block_type != BATON_BLOCK_NVFP4)
+        return "its tensor has a scale of its own";
+    *dtype = dtype_of_tensor(slice->tensor);
     return model->kernels->dtypes[*dtype].linear ? NULL : "the kernels have no such dtype";
 }
 

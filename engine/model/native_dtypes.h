@@ -1,6 +1,9 @@
 /* Models that keep their file's formats: each matrix gets the dtype of the blocks that fill it, so
  * that no weight is rounded again.
  *
+ * Codes of a directory (coded.h) become q4_0 or q5_0, which hold 4-bit codes exactly if their
+ * groups are whole blocks and their scales f16; the others are rounded to bf16.
+ *
  * A matrix becomes f32, which holds every format exactly, where no dtype can: gate and up, or
  * experts, of different formats; tensors that are stored transposed; formats that the kernels do
  * not multiply with.

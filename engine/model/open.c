@@ -29,9 +29,16 @@ static const struct baton_dtype_rule *rule_named(const char *dtype,
     return is_native(dtype) ? native : NULL;
 }
 
+/* gpt_oss's own format has no kernels in a directory. */
+static bool keeps_formats(const struct baton_checkpoint *checkpoint)
+{
+    const char *method = checkpoint->config.quantization;
+    return baton_checkpoint_has_blocks(checkpoint) || (*method && strcmp(method, "mxfp4") != 0);
+}
+
 const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
 {
-    return baton_checkpoint_has_blocks(checkpoint) ? "native" : "f32";
+    return keeps_formats(checkpoint) ? "native" : "f32";
 }
 
 /* The table is not among the packed weights, which may come from another process's file. */
@@ -81,9 +88,10 @@ static enum baton_err complete(const struct baton_checkpoint *checkpoint,
     *complete = options ? *options : (struct baton_model_options){0};
     if (!complete->dtype)
         complete->dtype = baton_model_default_dtype(checkpoint);
-    if (is_native(complete->dtype) && !baton_checkpoint_has_blocks(checkpoint))
+    if (is_native(complete->dtype) && !keeps_formats(checkpoint))
         return baton_fail(why, BATON_INVALID,
-                          "dtype: native keeps the formats of a GGUF file; %s is a directory",
+                          "dtype: native keeps the formats of a GGUF file or of quantized weights; "
+                          "%s is a directory without them",
                           checkpoint->path);
     return BATON_OK;
 }

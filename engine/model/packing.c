@@ -9,6 +9,8 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "engine/checkpoint/weights/coded.h"
+#include "engine/kernels/pack/encode_panels.h"
 
 enum {
     PANELS_PER_ITEM = BATON_WEIGHTS_READ_MAX / BATON_PANEL,
@@ -27,6 +29,15 @@ static enum baton_err add_job(struct baton_packing *packing, struct baton_packin
     return BATON_OK;
 }
 
+static bool has_blocks_of(const struct baton_tensor *tensor, enum baton_dtype dtype)
+{
+    const enum baton_block_type type = baton_dtype_block_type(dtype);
+    if (tensor->coded)
+        return baton_coded_block_type(tensor->coded) == type;
+    return tensor->dtype == BATON_ELEMENT_BLOCKS && tensor->block_type == type &&
+           (!tensor->factors || type == BATON_BLOCK_NVFP4);
+}
+
 /* Whether a part is packed from rows that are blocks of its own dtype. */
 static bool keeps_blocks(const struct baton_weights_source *source, int first, int n,
                          enum baton_dtype dtype)
@@ -35,8 +46,7 @@ static bool keeps_blocks(const struct baton_weights_source *source, int first, i
     for (int i = 0; i < source->n_slices && keeps; i++) {
         const struct baton_weights_slice *slice = &source->slices[i];
         if (slice->first < first + n && first < slice->first + slice->n)
-            keeps = !slice->transposed && !slice->scales &&
-                    baton_dtype_of_blocks(slice->tensor->block_type) == dtype;
+            keeps = !slice->transposed && !slice->scales && has_blocks_of(slice->tensor, dtype);
     }
     return keeps;
 }
@@ -135,16 +145,24 @@ static void pack_floats(const struct baton_packing_job *job, int first, int end,
         baton_packed_write(&job->packed, panel, rows);
 }
 
-/* Packs panels first..end - 1 from blocks, which are rearranged but keep their bits. */
-static void pack_blocks(const struct baton_packing_job *job, int first, int end)
+/* Packs panels first..end - 1 from blocks, which are rearranged but keep their bits. rows is memory
+ * for the blocks of codes. */
+static void pack_blocks(const struct baton_packing_job *job, int first, int end, float *rows)
 {
     int n_rows = job->is_gated ? job->source.n_out : job->packed.n_out;
     for (int panel = first; panel < end; panel++) {
         struct baton_panel_rows of = baton_panel_rows(n_rows, job->is_gated, panel);
         const uint8_t *blocks[BATON_PANEL] = {NULL};
-        for (int i = 0; i < of.n; i++)
-            blocks[i] = baton_weights_blocks(&job->source, job->first_row + of.first + i);
+        float factors[BATON_PANEL] = {0};
+        for (int i = 0; i < of.n; i++) {
+            factors[i] = baton_weights_factor(&job->source, job->first_row + of.first + i);
+            blocks[i] =
+                baton_weights_blocks(&job->source, job->first_row + of.first + i,
+                                     (uint8_t *)(rows + (size_t)i * (size_t)job->source.n_in));
+        }
         baton_packed_write_blocks(&job->packed, panel, blocks);
+        if (job->packed.dtype == BATON_NVFP4)
+            baton_packed_scale(&job->packed, panel, factors);
     }
 }
 
@@ -155,10 +173,11 @@ static void pack_item(void *arg, int item, int worker)
     int n_panels = baton_packed_n_panels(&job->packed),
         panel = (item - job->first_item) * PANELS_PER_ITEM, end = panel + PANELS_PER_ITEM;
     end = end < n_panels ? end : n_panels;
+    float *rows = loop->rows + (size_t)worker * loop->rows_per_thread;
     if (job->keeps_blocks)
-        pack_blocks(job, panel, end);
+        pack_blocks(job, panel, end, rows);
     else
-        pack_floats(job, panel, end, loop->rows + (size_t)worker * loop->rows_per_thread);
+        pack_floats(job, panel, end, rows);
     /* The thread that packs the last item of a matrix, of all its parts, releases its pages.
      * Another matrix of the same tensors may still need some: it faults them in again. */
     if (atomic_fetch_sub(&loop->n_left[job->matrix], 1) == 1)

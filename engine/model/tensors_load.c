@@ -128,15 +128,16 @@ struct loading {
     struct baton_why *why;
 };
 
-/* Blocks can only be read as whole rows of a matrix. */
+/* Blocks and codes can only be read as whole rows of a matrix. */
 static enum baton_err check_rows(const struct loading *loading,
                                  const struct baton_named_tensor *named,
                                  const struct baton_tensor *tensor)
 {
-    if (tensor->dtype != BATON_ELEMENT_BLOCKS || (!named->is_vector && !named->row->transposed))
+    if (tensor->dtype < BATON_ELEMENT_BLOCKS || (!named->is_vector && !named->row->transposed))
         return BATON_OK;
     return baton_fail(loading->why, BATON_INVALID, "tensor %s: %s; F32, F16 or BF16 is wanted",
-                      tensor->name, baton_block_type_name(tensor->block_type));
+                      tensor->name,
+                      tensor->coded ? "codes" : baton_block_type_name(tensor->block_type));
 }
 
 /* Finds a row's tensor of this name, and its scales if the row names them. */

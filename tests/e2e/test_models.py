@@ -14,8 +14,8 @@ def config_of(model):
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"quantization_config": {"quant_method": "gptq"}},
-     "config.json: quantization_config: \"gptq\" is not supported in a phi3 model"),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 3}},
+     "config.json: quantization_config: \"gptq, bits 3\" is not supported in a phi3 model"),
     ({"attn_logit_softcapping": 50.0},
      "config.json: attn_logit_softcapping: 50 is not supported in a phi3 model"),
     ({"hidden_act": "mish"},

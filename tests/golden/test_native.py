@@ -121,6 +121,37 @@ def test_a_gate_of_another_type_than_its_up_becomes_f32(models, tmp_path, family
     assert_near(path, judge)
 
 
+def write_scaled(judge, kind, scaled_path, plain_path):
+    """A file with NAME.scale beside its matrices, and one of the products in F32."""
+    converter, rng, types = gguf.Converter(judge), np.random.default_rng(3), {}
+    tensors = converter.everything()
+    plain, scaled = dict(tensors), dict(tensors)
+    keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
+    keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
+    for name, values in tensors.items():
+        if is_matrix(name, values) and name.startswith("blk."):
+            factors = rng.uniform(.2, 2, len(values) if values.ndim == 3 else 1).astype("<f4")
+            coded = blocks.decode(kind, blocks.encode(kind, values)).reshape(values.shape)
+            plain[name] = coded * factors.reshape(-1, *[1] * (values.ndim - 1))
+            scaled[name.replace(".weight", ".scale")] = factors
+            scaled[name.replace(".weight", ".input_scale")] = factors
+            types[name] = kind
+    gguf.write(scaled_path, keys, scaled, types)
+    gguf.write(plain_path, keys, plain)
+
+
+@pytest.mark.parametrize("family, kind", [("llama", "NVFP4"), ("mixtral", "NVFP4"),
+                                          ("llama", "Q4_0")])
+def test_a_scale_beside_a_tensor_multiplies_it(models, tmp_path, family, kind):
+    judge, path, plain = models(family), tmp_path / "scaled.gguf", tmp_path / "plain.gguf"
+    write_scaled(judge, kind, path, plain)
+    ids = [("score", ids_of(judge))]
+    [found], [wanted] = (engine.ask(file, ids, judge.plan.V, "--dtype", "f32")
+                         for file in (path, plain))
+    assert np.array_equal(found.view(np.uint32), wanted.view(np.uint32))
+    assert_near(path, judge)
+
+
 def test_a_gguf_file_is_native_unless_asked(models, tmp_path):
     judge, path = models("llama"), tmp_path / "model.gguf"
     write(judge, path, "Q4_0")

@@ -34,7 +34,9 @@ def from_bytes(raw, dtype, shape):
 def to_bytes(values, dtype):
     if dtype == "BF16":
         return bf16_bits(values).tobytes()
-    return np.ascontiguousarray(values, {"F16": "<f2", "F32": "<f4", "U8": "u1"}[dtype]).tobytes()
+    kinds = {"F16": "<f2", "F32": "<f4", "U8": "u1", "I8": "i1", "I32": "<i4", "I64": "<i8",
+             "F8_E4M3": "u1"}
+    return np.ascontiguousarray(values, kinds[dtype]).tobytes()
 
 
 def read_safetensors(path):

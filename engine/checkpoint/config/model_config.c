@@ -7,6 +7,7 @@
 #include "common/base/os/file.h"
 #include "engine/checkpoint/config/defaults.h"
 #include "engine/checkpoint/config/internal.h"
+#include "engine/checkpoint/config/quantization.h"
 #include "engine/checkpoint/model_files.h"
 
 /* A config.json is a few KB, and up to 1 MB with its label lists; the defaults are this program's
@@ -38,10 +39,8 @@ static void read_presence(const struct baton_json *object, struct baton_model_co
     if (!quantized)
         quantized = baton_json_get(object, "compression_config");
     if (baton_json_kind(quantized) != BATON_JSON_NULL) {
-        const char *method = baton_json_string(baton_json_get(quantized, "quant_method"), NULL);
-        (void)snprintf(config->quantization, sizeof config->quantization, "%s",
-                       method ? method : "unknown");
-        config->features |= BATON_FEATURE(QUANTIZATION);
+        if (!baton_quantization_check(quantized, config->quantization))
+            config->features |= BATON_FEATURE(QUANTIZATION);
     }
     if (baton_json_kind(baton_json_get(object, "sparse_config")) != BATON_JSON_NULL)
         config->features |= BATON_FEATURE(SPARSE_ATTENTION);

@@ -28,12 +28,14 @@ bool baton_element_parse(const char *name, enum baton_element *dtype)
 
 const char *baton_element_name(enum baton_element dtype)
 {
+    if (dtype == BATON_ELEMENT_CODED)
+        return "codes";
     return dtype == BATON_ELEMENT_BLOCKS ? "blocks" : dtypes[dtype].name;
 }
 
 size_t baton_element_bytes(enum baton_element dtype)
 {
-    return dtype == BATON_ELEMENT_BLOCKS ? 0 : dtypes[dtype].n_bytes;
+    return dtype >= BATON_ELEMENT_BLOCKS ? 0 : dtypes[dtype].n_bytes;
 }
 
 enum baton_element baton_element_of_block(enum baton_block_type type)

@@ -33,12 +33,13 @@ enum baton_element {
 #define X(name, bytes) BATON_ELEMENT_##name,
     BATON_ELEMENTS(X)
 #undef X
-        BATON_ELEMENT_BLOCKS /* blocks of values instead of single elements (blocks.h) */
+        BATON_ELEMENT_BLOCKS, /* blocks of values instead of single elements (blocks.h) */
+    BATON_ELEMENT_CODED       /* codes and scales in several tensors (coded.h) */
 };
 
 /* Returns false for a name that is not in the table. */
 bool baton_element_parse(const char *name, enum baton_element *dtype);
-/* Return the name and the size of one element; "blocks" and 0 for BLOCKS. */
+/* Return the name and the size of one element; "blocks" or "codes" and 0 without. */
 const char *baton_element_name(enum baton_element dtype);
 size_t baton_element_bytes(enum baton_element dtype);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/checkpoint/weights/blocks.h"
+#include "engine/checkpoint/weights/coded.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -20,6 +20,10 @@ static const char *format_of(const struct baton_tensor *tensor)
 {
     if (tensor->dtype == BATON_ELEMENT_BLOCKS)
         return baton_block_type_name(tensor->block_type);
+    if (tensor->coded)
+        return tensor->coded->n_bits == 4                             ? "INT4"
+               : tensor->coded->codes->dtype == BATON_ELEMENT_F8_E4M3 ? "F8_E4M3"
+                                                                      : "INT8";
     return is_mxfp4(tensor) ? "MXFP4" : baton_element_name(tensor->dtype);
 }
 

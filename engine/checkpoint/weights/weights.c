@@ -12,6 +12,7 @@
 #include "engine/checkpoint/hf/safetensors.h"
 #include "engine/checkpoint/model_files.h"
 #include "engine/checkpoint/weights/blocks.h"
+#include "engine/checkpoint/weights/coded.h"
 
 /* 16 floats fill a cache line of 64 bytes, so a tile writes whole lines of its rows. */
 enum { TILE_LINES = 16 };
@@ -24,7 +25,9 @@ struct shard {
 struct baton_weights {
     struct shard *shards; /* of a safetensors model */
     size_t n_shards, cap_shards;
-    struct baton_gguf_model *gguf;       /* of a GGUF model; otherwise NULL */
+    struct baton_gguf_model *gguf; /* of a GGUF model; otherwise NULL */
+    struct baton_coded_list coded;
+    struct baton_tensor *scaled;         /* NAME.weight beside which there is a NAME.scale */
     const struct baton_tensor **by_name; /* sorted */
     size_t n_tensors;
 };
@@ -91,6 +94,122 @@ static enum baton_err index_names(struct baton_weights *weights, const char *pat
     return BATON_OK;
 }
 
+/* Replaces the tensors of coded matrices by one for each, of which there are never more. */
+static enum baton_err join_coded(struct baton_weights *weights, const char *path,
+                                 struct baton_why *why)
+{
+    struct baton_why reason;
+    enum baton_err err =
+        baton_coded_find(weights->by_name, &weights->n_tensors, &weights->coded, &reason);
+    if (err)
+        return baton_fail(why, err, "%s: %s", path, reason.text);
+    if (!weights->coded.n)
+        return BATON_OK;
+    weights->n_tensors =
+        list(weights, weights->n_tensors, weights->coded.tensors, weights->coded.n);
+    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    return BATON_OK;
+}
+
+/* ---- NAME.scale ---- */
+
+/* The tensor of the name of `scale` with another end; NULL: there is none. */
+static const struct baton_tensor **beside(const struct baton_weights *weights,
+                                          const struct baton_tensor *scale, const char *from,
+                                          const char *to)
+{
+    char name[256];
+    const size_t n = strlen(scale->name), n_from = strlen(from);
+    const struct baton_tensor wanted = {.name = name}, *key = &wanted;
+    if (n < n_from || strcmp(scale->name + n - n_from, from) != 0 || n + strlen(to) >= sizeof name)
+        return NULL;
+    (void)snprintf(name, sizeof name, "%.*s%s", (int)(n - n_from), scale->name, to);
+    return bsearch(&key, weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+}
+
+/* Whether the model reads the tensor itself: the parts of Gemma 4's router are named alike. */
+static bool is_of_router(const struct baton_weights *weights, const struct baton_tensor *tensor)
+{
+    struct baton_gguf_text of;
+    const char *part = strstr(tensor->name, ".ffn_");
+    return part &&
+           (!strcmp(part, ".ffn_gate_inp.scale") || !strcmp(part, ".ffn_down_exps.scale")) &&
+           baton_gguf_text(
+               baton_gguf_find(baton_gguf_model_metadata(weights->gguf), "general.architecture"),
+               &of) &&
+           baton_gguf_text_is(of, "gemma4");
+}
+
+static bool is_scale(const struct baton_weights *weights, const struct baton_tensor *tensor)
+{
+    return beside(weights, tensor, ".scale", ".weight") && !is_of_router(weights, tensor);
+}
+
+/* The scales of activations are for kernels that round these to 4 bits. */
+static bool is_dropped(const struct baton_weights *weights, const struct baton_tensor *tensor)
+{
+    return is_scale(weights, tensor) || beside(weights, tensor, ".input_scale", ".weight");
+}
+
+static bool fits(const struct baton_tensor *scale, const struct baton_tensor *weight)
+{
+    const size_t n = scale->n_bytes / sizeof(float);
+    return scale->dtype == BATON_ELEMENT_F32 &&
+           (n == 1 || (weight->n_dims == 3 && n == (size_t)weight->shape[0]));
+}
+
+/* Gives the tensors that have a scale beside them that scale, and drops it from the list. */
+static enum baton_err join_scales(struct baton_weights *weights, const char *path,
+                                  struct baton_why *why)
+{
+    size_t n = 0, n_scaled = 0;
+    const size_t n_all = weights->n_tensors;
+    for (size_t i = 0; i < n_all; i++)
+        n_scaled += is_scale(weights, weights->by_name[i]);
+    weights->scaled = calloc(n_scaled + 1, sizeof *weights->scaled);
+    const struct baton_tensor **kept = calloc(n_all + 1, sizeof *kept);
+    for (size_t i = 0; kept && weights->scaled && i < n_all; i++) {
+        const struct baton_tensor *scale = weights->by_name[i], **weight = NULL;
+        if (is_scale(weights, scale))
+            weight = beside(weights, scale, ".scale", ".weight");
+        if (weight && !fits(scale, *weight)) {
+            free(kept);
+            return baton_fail(why, BATON_INVALID,
+                              "%s: tensor %s: must be F32, one number or one for each expert", path,
+                              scale->name);
+        }
+        if (weight) {
+            weights->scaled[n] = **weight;
+            weights->scaled[n].factors = scale;
+            *weight = &weights->scaled[n++];
+        }
+    }
+    if (!kept || !weights->scaled) {
+        free(kept);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    }
+    n = 0;
+    for (size_t i = 0; i < n_all; i++)
+        if (!is_dropped(weights, weights->by_name[i]))
+            kept[n++] = weights->by_name[i];
+    free(weights->by_name);
+    weights->by_name = kept;
+    weights->n_tensors = n;
+    return BATON_OK;
+}
+
+static float factor_at(const struct baton_tensor *tensor, size_t at)
+{
+    const struct baton_tensor *factors = tensor->factors;
+    float factor = 1;
+    if (!factors)
+        return factor;
+    const size_t n = factors->n_bytes / sizeof factor,
+                 expert = n == 1 ? 0 : at / (size_t)(tensor->shape[1] * tensor->shape[2]);
+    memcpy(&factor, factors->data + expert * sizeof factor, sizeof factor);
+    return factor;
+}
+
 static enum baton_err open_gguf(struct baton_weights *weights, const char *path,
                                 struct baton_why *why)
 {
@@ -125,6 +244,8 @@ static enum baton_err open_with(enum baton_err (*open)(struct baton_weights *wei
     enum baton_err err = open(opened, path, why);
     if (!err)
         err = index_names(opened, path, why);
+    if (!err)
+        err = opened->gguf ? join_scales(opened, path, why) : join_coded(opened, path, why);
     if (err)
         baton_weights_close(opened);
     else
@@ -153,6 +274,8 @@ void baton_weights_close(struct baton_weights *weights)
         baton_file_unmap(&weights->shards[i].mapping);
     }
     baton_gguf_model_close(weights->gguf);
+    baton_coded_fini(&weights->coded);
+    free(weights->scaled);
     free(weights->by_name);
     free(weights->shards);
     free(weights);
@@ -221,7 +344,7 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
     const struct baton_tensor *found = baton_weights_find(weights, name);
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
-    if (!baton_element_converts(found->dtype) && found->dtype != BATON_ELEMENT_BLOCKS)
+    if (!baton_element_converts(found->dtype) && found->dtype < BATON_ELEMENT_BLOCKS)
         return baton_fail(why, BATON_INVALID, "tensor %s: dtype must be F32, F16 or BF16, not %s",
                           name, baton_element_name(found->dtype));
     enum baton_err err = check_shape(weights, found, n_dims, shape, why);
@@ -314,7 +437,10 @@ static void read_run(const struct baton_weights_slice *slice, size_t at, size_t 
 {
     const struct baton_tensor *tensor = slice->tensor;
     const uint8_t *data = tensor->data + bytes_of(slice, at);
-    if (slice->scales)
+    if (tensor->coded) {
+        const size_t n_in = (size_t)tensor->coded->n_in;
+        baton_coded_read(tensor->coded, (int)(at / n_in), (int)(n / n_in), floats);
+    } else if (slice->scales)
         baton_mxfp4_decode(data, slice->scales->data + at / BATON_MXFP4_BLOCK,
                            n / BATON_MXFP4_BLOCK, floats);
     else if (tensor->dtype == BATON_ELEMENT_BLOCKS)
@@ -322,6 +448,9 @@ static void read_run(const struct baton_weights_slice *slice, size_t at, size_t 
                             floats);
     else
         baton_convert(tensor->dtype, data, n, floats);
+    const float factor = factor_at(tensor, at);
+    for (size_t i = 0; tensor->factors && i < n; i++)
+        floats[i] *= factor;
 }
 
 /* Reads n rows of a slice, from its r-th on. */
@@ -353,13 +482,31 @@ void baton_weights_read(const struct baton_weights_source *source, int first, in
     }
 }
 
-const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out)
+static const struct baton_weights_slice *slice_of(const struct baton_weights_source *source,
+                                                  int out)
 {
     const struct baton_weights_slice *slice = source->slices;
     while (out < slice->first || out >= slice->first + slice->n)
         slice++;
+    return slice;
+}
+
+const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out,
+                                    uint8_t *buffer)
+{
+    const struct baton_weights_slice *slice = slice_of(source, out);
     size_t row = (size_t)baton_row_order_at(&slice->order, out - slice->first);
+    if (slice->tensor->coded) {
+        baton_coded_blocks(slice->tensor->coded, (int)row, 1, buffer);
+        return buffer;
+    }
     return slice->tensor->data + bytes_of(slice, slice->skip + row * (size_t)source->n_in);
+}
+
+float baton_weights_factor(const struct baton_weights_source *source, int out)
+{
+    const struct baton_weights_slice *slice = slice_of(source, out);
+    return factor_at(slice->tensor, slice->skip);
 }
 
 /* Releases only this matrix's slice of a tensor that it shares with others. */
@@ -368,8 +515,10 @@ void baton_weights_release(const struct baton_weights_source *source)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (int i = 0; i < source->n_slices; i++) {
         const struct baton_weights_slice *slice = &source->slices[i];
+        const bool is_coded = slice->tensor->dtype == BATON_ELEMENT_CODED;
         uintptr_t data = (uintptr_t)slice->tensor->data + bytes_of(slice, slice->skip);
-        size_t n_bytes = bytes_of(slice, (size_t)slice->n_stored * (size_t)source->n_in);
+        size_t n_bytes = is_coded ? slice->tensor->n_bytes
+                                  : bytes_of(slice, (size_t)slice->n_stored * (size_t)source->n_in);
         uintptr_t begin = (data + page - 1) / page * page, end = (data + n_bytes) / page * page;
         /* Only whole pages, of a mapping that is never written. It is advice: a failure costs
          * memory alone. */

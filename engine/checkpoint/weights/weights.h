@@ -4,6 +4,8 @@
  * Threading: immutable once open.
  * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, or as
  *            baton_gguf_model_open, with the file; INVALID for a name in two files.
+ *            INVALID for codes whose scales do not fit (coded.h).
+ *            INVALID for a NAME.scale that does not fit NAME.weight.
  * find_shaped: INVALID with the tensor and the shape or dtype that it must have.
  */
 #ifndef BATON_ENGINE_CHECKPOINT_WEIGHTS_WEIGHTS_H
@@ -71,8 +73,12 @@ enum { BATON_WEIGHTS_READ_MAX = 32 };
 void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows);
 
 /* Returns the blocks of an output inside its tensor, which must not be transposed or have separate
- * scales. */
-const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out);
+ * scales; those of a coded tensor are written to buffer [n_in * 4], and returned. */
+const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out,
+                                    uint8_t *buffer);
+
+/* The factor of the values of an output beside what its blocks hold: NAME.scale of a GGUF file. */
+float baton_weights_factor(const struct baton_weights_source *source, int out);
 
 /* Drops the process's pages of the source's tensors. A later read maps them again. */
 void baton_weights_release(const struct baton_weights_source *source);

@@ -8,6 +8,18 @@ bool baton_packed_encodes(enum baton_dtype dtype)
     return !blocks || baton_encodes(blocks->type);
 }
 
+void baton_packed_scale(const struct baton_packed *packed, int panel,
+                        const float factors[BATON_PANEL])
+{
+    const struct baton_native *native = baton_dtype_ops[packed->dtype].blocks;
+    const size_t panel_bytes = baton_packed_panel_bytes(packed->dtype, packed->n_in),
+                 step_bytes = (size_t)baton_native_step_bytes(native);
+    char *step = (char *)packed->data + (size_t)panel * panel_bytes;
+    for (const char *end = step + panel_bytes; step < end; step += step_bytes)
+        for (size_t out = 0; out < BATON_PANEL; out++)
+            ((float *)(void *)step)[out] *= factors[out];
+}
+
 void baton_native_encode(const struct baton_native *native, void *panel, const float *rows,
                          size_t n_in)
 {

@@ -17,4 +17,8 @@ bool baton_packed_encodes(enum baton_dtype dtype);
 void baton_native_encode(const struct baton_native *native, void *panel, const float *rows,
                          size_t n_in);
 
+/* Multiplies the weights of a packed panel of NVFP4 by a factor for each output. */
+void baton_packed_scale(const struct baton_packed *packed, int panel,
+                        const float factors[BATON_PANEL]);
+
 #endif

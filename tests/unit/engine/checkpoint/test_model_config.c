@@ -280,7 +280,7 @@ TEST(a_choice_is_named_with_its_value)
 {
     struct baton_model_config config =
         config_of("{\"alibi\":true,\"clip_qkv\":8,\"num_local_experts\":4,\"mlp_type\":\"gated\","
-                  "\"quantization_config\":{\"quant_method\":\"awq\"},\"logit_scale\":1}");
+                  "\"quantization_config\":{\"quant_method\":\"bnb\"},\"logit_scale\":1}");
     char text[BATON_FEATURE_TEXT_BYTES];
     assert_true(config.features ==
                 (BATON_FEATURE(ALIBI) | BATON_FEATURE(CLIP_QKV) | BATON_FEATURE(EXPERTS) |
@@ -294,7 +294,7 @@ TEST(a_choice_is_named_with_its_value)
     assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_MLP_TYPE, text),
                         "mlp_type: \"gated\"");
     assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_QUANTIZATION, text),
-                        "quantization_config: \"awq\"");
+                        "quantization_config: \"bnb\"");
 }
 
 TEST(a_window_that_is_switched_off_is_no_feature)
