@@ -13,6 +13,7 @@
 #include "engine/checkpoint/model_files.h"
 #include "engine/checkpoint/weights/blocks.h"
 #include "engine/checkpoint/weights/coded.h"
+#include "engine/checkpoint/weights/scaled.h"
 
 /* 16 floats fill a cache line of 64 bytes, so a tile writes whole lines of its rows. */
 enum { TILE_LINES = 16 };
@@ -111,103 +112,14 @@ static enum baton_err join_coded(struct baton_weights *weights, const char *path
     return BATON_OK;
 }
 
-/* ---- NAME.scale ---- */
-
-/* The tensor of the name of `scale` with another end; NULL: there is none. */
-static const struct baton_tensor **beside(const struct baton_weights *weights,
-                                          const struct baton_tensor *scale, const char *from,
-                                          const char *to)
-{
-    char name[256];
-    const size_t n = strlen(scale->name), n_from = strlen(from);
-    const struct baton_tensor wanted = {.name = name}, *key = &wanted;
-    if (n < n_from || strcmp(scale->name + n - n_from, from) != 0 || n + strlen(to) >= sizeof name)
-        return NULL;
-    (void)snprintf(name, sizeof name, "%.*s%s", (int)(n - n_from), scale->name, to);
-    return bsearch(&key, weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
-}
-
-/* Whether the model reads the tensor itself: the parts of Gemma 4's router are named alike. */
-static bool is_of_router(const struct baton_weights *weights, const struct baton_tensor *tensor)
-{
-    struct baton_gguf_text of;
-    const char *part = strstr(tensor->name, ".ffn_");
-    return part &&
-           (!strcmp(part, ".ffn_gate_inp.scale") || !strcmp(part, ".ffn_down_exps.scale")) &&
-           baton_gguf_text(
-               baton_gguf_find(baton_gguf_model_metadata(weights->gguf), "general.architecture"),
-               &of) &&
-           baton_gguf_text_is(of, "gemma4");
-}
-
-static bool is_scale(const struct baton_weights *weights, const struct baton_tensor *tensor)
-{
-    return beside(weights, tensor, ".scale", ".weight") && !is_of_router(weights, tensor);
-}
-
-/* The scales of activations are for kernels that round these to 4 bits. */
-static bool is_dropped(const struct baton_weights *weights, const struct baton_tensor *tensor)
-{
-    return is_scale(weights, tensor) || beside(weights, tensor, ".input_scale", ".weight");
-}
-
-static bool fits(const struct baton_tensor *scale, const struct baton_tensor *weight)
-{
-    const size_t n = scale->n_bytes / sizeof(float);
-    return scale->dtype == BATON_ELEMENT_F32 &&
-           (n == 1 || (weight->n_dims == 3 && n == (size_t)weight->shape[0]));
-}
-
-/* Gives the tensors that have a scale beside them that scale, and drops it from the list. */
 static enum baton_err join_scales(struct baton_weights *weights, const char *path,
                                   struct baton_why *why)
 {
-    size_t n = 0, n_scaled = 0;
-    const size_t n_all = weights->n_tensors;
-    for (size_t i = 0; i < n_all; i++)
-        n_scaled += is_scale(weights, weights->by_name[i]);
-    weights->scaled = calloc(n_scaled + 1, sizeof *weights->scaled);
-    const struct baton_tensor **kept = calloc(n_all + 1, sizeof *kept);
-    for (size_t i = 0; kept && weights->scaled && i < n_all; i++) {
-        const struct baton_tensor *scale = weights->by_name[i], **weight = NULL;
-        if (is_scale(weights, scale))
-            weight = beside(weights, scale, ".scale", ".weight");
-        if (weight && !fits(scale, *weight)) {
-            free(kept);
-            return baton_fail(why, BATON_INVALID,
-                              "%s: tensor %s: must be F32, one number or one for each expert", path,
-                              scale->name);
-        }
-        if (weight) {
-            weights->scaled[n] = **weight;
-            weights->scaled[n].factors = scale;
-            *weight = &weights->scaled[n++];
-        }
-    }
-    if (!kept || !weights->scaled) {
-        free(kept);
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
-    }
-    n = 0;
-    for (size_t i = 0; i < n_all; i++)
-        if (!is_dropped(weights, weights->by_name[i]))
-            kept[n++] = weights->by_name[i];
-    free(weights->by_name);
-    weights->by_name = kept;
-    weights->n_tensors = n;
-    return BATON_OK;
-}
-
-static float factor_at(const struct baton_tensor *tensor, size_t at)
-{
-    const struct baton_tensor *factors = tensor->factors;
-    float factor = 1;
-    if (!factors)
-        return factor;
-    const size_t n = factors->n_bytes / sizeof factor,
-                 expert = n == 1 ? 0 : at / (size_t)(tensor->shape[1] * tensor->shape[2]);
-    memcpy(&factor, factors->data + expert * sizeof factor, sizeof factor);
-    return factor;
+    struct baton_why reason;
+    enum baton_err err =
+        baton_scaled_find(baton_gguf_model_metadata(weights->gguf), weights->by_name,
+                          &weights->n_tensors, &weights->scaled, &reason);
+    return err ? baton_fail(why, err, "%s: %s", path, reason.text) : BATON_OK;
 }
 
 static enum baton_err open_gguf(struct baton_weights *weights, const char *path,
@@ -448,7 +360,7 @@ static void read_run(const struct baton_weights_slice *slice, size_t at, size_t 
                             floats);
     else
         baton_convert(tensor->dtype, data, n, floats);
-    const float factor = factor_at(tensor, at);
+    const float factor = baton_scaled_factor(tensor, at);
     for (size_t i = 0; tensor->factors && i < n; i++)
         floats[i] *= factor;
 }
@@ -506,7 +418,7 @@ const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, i
 float baton_weights_factor(const struct baton_weights_source *source, int out)
 {
     const struct baton_weights_slice *slice = slice_of(source, out);
-    return factor_at(slice->tensor, slice->skip);
+    return baton_scaled_factor(slice->tensor, slice->skip);
 }
 
 /* Releases only this matrix's slice of a tensor that it shares with others. */
