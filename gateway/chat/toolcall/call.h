@@ -41,6 +41,12 @@ enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format
                                           const struct baton_buf *held, struct baton_call *call);
 bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
                             const struct baton_call *call, const struct baton_tool_sink *sink);
+/* Tells the sink the complete calls of a list that is not complete, as long as they name functions
+ * of the request; call->teller then knows how far. */
+void baton_python_call_tell(const struct baton_json *functions, const struct baton_buf *held,
+                            struct baton_call *call, const struct baton_tool_sink *sink);
+/* Returns where the text behind those calls begins. */
+size_t baton_python_call_told(const struct baton_buf *held, const struct baton_call *call);
 
 enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
                                          const struct baton_buf *held, struct baton_call *call);
@@ -58,6 +64,11 @@ const struct baton_json *baton_function_of(const struct baton_json *functions, c
 enum baton_verdict baton_tag_call_scan(const struct baton_tool_format *format,
                                        const struct baton_json *functions,
                                        const struct baton_buf *held, struct baton_call *call);
+/* Tells the sink what has come of the arguments, through call->teller: strings while they arrive,
+ * other values when they are complete. is_over: no more follows. */
+void baton_tag_call_tell(const struct baton_tool_format *format, const struct baton_json *functions,
+                         const struct baton_buf *held, struct baton_call *call, bool is_over,
+                         const struct baton_tool_sink *sink);
 bool baton_tag_call_take(const struct baton_buf *held, const struct baton_call *call,
                          const struct baton_tool_sink *sink);
 

@@ -145,6 +145,10 @@ static void tell_early(struct baton_tool_parser *parser, const struct baton_tool
     const struct baton_buf *held = &parser->held;
     struct baton_call *call = &parser->call;
     /* A name that is a key looks like any other key until its object ends. */
+    if (sink->call_begin && format->syntax == BATON_TOOL_PYTHON && call->has_value)
+        baton_python_call_tell(parser->form.functions, held, call, sink);
+    if (sink->call_begin && format->syntax == BATON_TOOL_TAGS && call->has_body)
+        baton_tag_call_tell(format, parser->form.functions, held, call, false, sink);
     if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value ||
         format->name_is_key)
         return;
@@ -157,16 +161,21 @@ static void tell_early(struct baton_tool_parser *parser, const struct baton_tool
 }
 
 /* Ends a call that was told early; at is its end, if it has one. The rest of one that turned out to
- * be none is text. */
+ * be none is text, and so is what a list in Python has behind its complete calls. */
 static void end_told(struct baton_tool_parser *parser, enum baton_verdict met, size_t at,
                      const struct baton_tool_sink *sink)
 {
+    if (format_of(parser)->syntax == BATON_TOOL_TAGS && parser->call.teller.is_telling)
+        baton_tag_call_tell(format_of(parser), parser->form.functions, &parser->held, &parser->call,
+                            true, sink);
     baton_call_teller_end(&parser->call.teller, sink);
-    if (met == BATON_YES)
-        (void)take_calls(parser, sink);
-    drop(parser, met == BATON_YES    ? at
-                 : met == BATON_MORE ? parser->held.len
-                                     : parser->call.scanned);
+    bool is_taken = met == BATON_YES && take_calls(parser, sink);
+    if (format_of(parser)->syntax == BATON_TOOL_PYTHON && !is_taken)
+        drop(parser, baton_python_call_told(&parser->held, &parser->call));
+    else
+        drop(parser, met == BATON_YES    ? at
+                     : met == BATON_MORE ? parser->held.len
+                                         : parser->call.scanned);
     parser->trims = parser->behind_call = true;
 }
 

@@ -67,6 +67,7 @@ struct baton_call {
     char quote;
     bool in_string, escaped;
     enum { BATON_CALL_NEXT, BATON_CALL_KEY, BATON_CALL_VALUE_BEGIN, BATON_CALL_VALUE } state;
+    size_t call_end; /* Python: behind the last complete call of the list; 0: none */
     size_t key, n_key;
     bool is_string;               /* tags: the value is marked as a string */
     struct baton_json *arguments; /* tags: the arguments so far */

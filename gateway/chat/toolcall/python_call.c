@@ -37,8 +37,12 @@ enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format
         call->value = call->scanned = at;
         call->has_value = true;
     }
-    while (!call->is_whole && call->scanned < held->len)
-        scan_byte(call, held->data[call->scanned++]);
+    while (!call->is_whole && call->scanned < held->len) {
+        char c = held->data[call->scanned++];
+        scan_byte(call, c);
+        if (c == ')' && call->depth == 1 && !call->in_string)
+            call->call_end = call->scanned;
+    }
     if (call->is_whole)
         return BATON_YES;
     return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
@@ -288,26 +292,56 @@ static bool read_call(struct reader *reader, const struct baton_tool_sink *sink)
     return is_good;
 }
 
-/* Reads the list of calls and passes them to sink, if there is one. */
-static bool read_calls(const char *text, size_t n, const struct baton_tool_sink *sink)
+/* Reads the list of calls, or its rest behind calls that were told, and passes them to sink, if
+ * there is one. */
+static bool read_calls(const char *text, size_t n, bool is_rest, const struct baton_tool_sink *sink)
 {
     struct reader reader = {.at = text, .end = text + n};
-    bool is_good = take(&reader, '[') && read_call(&reader, sink);
+    bool is_good = is_rest || (take(&reader, '[') && read_call(&reader, sink));
     while (is_good && take(&reader, ','))
         is_good = read_call(&reader, sink);
     return is_good && take(&reader, ']') && reader.at == reader.end;
+}
+
+void baton_python_call_tell(const struct baton_json *functions, const struct baton_buf *held,
+                            struct baton_call *call, const struct baton_tool_sink *sink)
+{
+    struct baton_call_teller *teller = &call->teller;
+    while (!teller->is_off && call->call_end > (teller->n_told ? teller->at : call->value)) {
+        size_t at = teller->n_told ? teller->at : call->value;
+        struct reader reader = {.at = held->data + at, .end = held->data + call->call_end};
+        teller->is_off = !take(&reader, teller->n_told ? ',' : '[');
+        skip_space(&reader);
+        struct reader again = reader;
+        teller->is_off = teller->is_off ||
+                         !baton_function_of(functions, reader.at, word_length(&reader)) ||
+                         !read_call(&reader, NULL) || !read_call(&again, sink);
+        teller->n_told += !teller->is_off;
+        if (!teller->is_off)
+            teller->at = (size_t)(reader.at - held->data);
+    }
+}
+
+size_t baton_python_call_told(const struct baton_buf *held, const struct baton_call *call)
+{
+    struct reader reader = {.at = held->data + call->teller.at, .end = held->data + held->len};
+    (void)take(&reader, ',');
+    skip_space(&reader);
+    return (size_t)(reader.at - held->data);
 }
 
 /* Takes a list of calls. Some templates write JSON between the same markers. */
 bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
                             const struct baton_call *call, const struct baton_tool_sink *sink)
 {
-    const char *text = held->data + call->value;
-    size_t n = call->scanned - call->value;
-    if (format->name_key && baton_json_call_take(format, held, call, sink))
+    size_t begin = call->teller.n_told ? call->teller.at : call->value;
+    const char *text = held->data + begin;
+    size_t n = call->scanned - begin;
+    bool is_rest = call->teller.n_told;
+    if (format->name_key && !is_rest && baton_json_call_take(format, held, call, sink))
         return true;
     /* Twice, so that a list with an error at its end calls nothing. */
-    return read_calls(text, n, NULL) && read_calls(text, n, sink);
+    return read_calls(text, n, is_rest, NULL) && read_calls(text, n, is_rest, sink);
 }
 
 /* ---- Gemma's ---- */

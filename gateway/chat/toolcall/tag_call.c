@@ -1,4 +1,5 @@
 /* Parses calls whose arguments are between tags. */
+#include <stdint.h>
 #include <stdio.h>
 
 #include "gateway/chat/toolcall/call.h"
@@ -221,8 +222,139 @@ enum baton_verdict baton_tag_call_scan(const struct baton_tool_format *format,
     return met;
 }
 
+/* ---- telling ---- */
+
+/* Appends a text as it stands in a JSON string, without the quotes. */
+static void put_inside(struct baton_buf *out, const char *text, size_t n)
+{
+    struct baton_buf quoted;
+    baton_buf_init(&quoted, 6 * n + 2);
+    struct baton_json_out json = baton_json_out(&quoted);
+    baton_json_put_text(&json, NULL, text, n);
+    if (quoted.len > 2)
+        baton_buf_append(out, quoted.data + 1, quoted.len - 2);
+    baton_buf_fini(&quoted);
+}
+
+/* Appends the key of the next member. */
+static void put_key(struct baton_call_teller *teller, const char *key, size_t n)
+{
+    baton_buf_puts(&teller->piece, teller->n_members++ ? ",\"" : "{\"");
+    put_inside(&teller->piece, key, n);
+    baton_buf_puts(&teller->piece, "\":");
+}
+
+/* Appends what the teller lacks of a complete argument. */
+static void put_member(struct baton_call_teller *teller, const char *key,
+                       const struct baton_json *value)
+{
+    size_t n = 0;
+    const char *text = baton_json_string(value, &n);
+    if (teller->is_value_open) {
+        put_inside(&teller->piece, text + teller->n_value, n - teller->n_value);
+        baton_buf_putc(&teller->piece, '"');
+    } else {
+        put_key(teller, key, strlen(key));
+        struct baton_json_out out = baton_json_out(&teller->piece);
+        baton_json_put_value(&out, NULL, value);
+    }
+    teller->is_value_open = false;
+    teller->n_value = 0;
+}
+
+static void put_complete(struct baton_call *call)
+{
+    struct baton_call_teller *teller = &call->teller;
+    size_t i = 0, n_told = teller->n_members - teller->is_value_open;
+    for (void *it = baton_json_first(call->arguments); it;
+         it = baton_json_next(call->arguments, it))
+        if (i++ >= n_told)
+            put_member(teller, baton_json_key(it), baton_json_member(it));
+}
+
+/* Whether the value that arrives is a string, whatever follows, and its key is new. */
+static bool is_open_string(const struct baton_json *functions, const struct baton_buf *held,
+                           const struct baton_call *call)
+{
+    char key[BATON_TOOL_NAME_MAX_BYTES + 1];
+    const struct baton_json *function =
+        baton_function_of(functions, held->data + call->name, call->n_name);
+    if (call->state != BATON_CALL_VALUE)
+        return false;
+    memcpy(key, held->data + call->key, call->n_key);
+    key[call->n_key] = 0;
+    const struct baton_json *schema =
+        baton_json_get(baton_json_get(baton_json_get(function, "parameters"), "properties"), key);
+    return strlen(key) == call->n_key && !baton_json_get(call->arguments, key) &&
+           (call->is_string || means_string(schema));
+}
+
+/* Returns the end of the bytes that belong to the value for certain, in whole characters. */
+static size_t certain_end(const struct baton_tool_format *format, const struct baton_buf *held,
+                          const struct baton_call *call, bool is_over)
+{
+    char tag[BATON_TOOL_NAME_MAX_BYTES + 64];
+    size_t n_pad = strlen(format->tags.pad), end = call->scanned;
+    put_value_end(format, held, call, tag, sizeof tag);
+    bool has_tag = baton_begins_with(held, end, tag) == BATON_YES;
+    if (is_over && !has_tag) /* a tag that is cut off is none of the value's text */
+        return held->len - baton_n_maybe_begin(held, tag);
+    if (is_over && memcmp(held->data + end - n_pad, format->tags.pad, n_pad) != 0)
+        return end;
+    end -= n_pad < end ? n_pad : end;
+    while (end > call->value && end < held->len && ((uint8_t)held->data[end] & 0xc0) == 0x80)
+        end--;
+    return end;
+}
+
+static void put_open_string(const struct baton_tool_format *format, const struct baton_buf *held,
+                            struct baton_call *call, bool is_over)
+{
+    struct baton_call_teller *teller = &call->teller;
+    size_t n_pad = strlen(format->tags.pad), begin = call->value;
+    size_t end = certain_end(format, held, call, is_over);
+    if (n_pad && held->len - begin >= n_pad && !memcmp(held->data + begin, format->tags.pad, n_pad))
+        begin += n_pad;
+    if (end <= begin + teller->n_value)
+        return;
+    if (!teller->is_value_open) {
+        put_key(teller, held->data + call->key, call->n_key);
+        baton_buf_putc(&teller->piece, '"');
+        teller->is_value_open = true;
+    }
+    put_inside(&teller->piece, held->data + begin + teller->n_value, end - begin - teller->n_value);
+    teller->n_value = end - begin;
+}
+
+void baton_tag_call_tell(const struct baton_tool_format *format, const struct baton_json *functions,
+                         const struct baton_buf *held, struct baton_call *call, bool is_over,
+                         const struct baton_tool_sink *sink)
+{
+    struct baton_call_teller *teller = &call->teller;
+    bool has_key = call->state == BATON_CALL_VALUE_BEGIN || call->state == BATON_CALL_VALUE ||
+                   baton_json_size(call->arguments) || call->is_whole;
+    bool was_told = teller->n_told && !teller->is_telling;
+    if (teller->is_off || was_told || !has_key)
+        return;
+    if (!teller->is_telling &&
+        (is_over ||
+         !baton_call_teller_begin(teller, functions, held->data + call->name, call->n_name, sink)))
+        return;
+    put_complete(call);
+    if (is_open_string(functions, held, call))
+        put_open_string(format, held, call, is_over);
+    if (call->is_whole)
+        baton_buf_puts(&teller->piece, teller->n_members ? "}" : "{}");
+    if (call->is_whole)
+        baton_call_teller_finish(teller, sink);
+    else
+        baton_call_teller_flush(teller, sink);
+}
+
 bool baton_tag_call_take(const struct baton_buf *held, const struct baton_call *call,
                          const struct baton_tool_sink *sink)
 {
+    if (call->teller.n_told)
+        return true;
     return baton_call_tell(held->data + call->name, call->n_name, call->arguments, sink);
 }

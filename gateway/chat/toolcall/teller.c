@@ -46,6 +46,24 @@ static bool begin(struct baton_call_teller *teller, const struct baton_json *fun
     return teller->is_telling;
 }
 
+bool baton_call_teller_begin(struct baton_call_teller *teller, const struct baton_json *functions,
+                             const char *name, size_t n_name, const struct baton_tool_sink *sink)
+{
+    return begin(teller, functions, name, n_name, 0, sink);
+}
+
+void baton_call_teller_flush(struct baton_call_teller *teller, const struct baton_tool_sink *sink)
+{
+    pass_piece(teller, sink);
+}
+
+void baton_call_teller_finish(struct baton_call_teller *teller, const struct baton_tool_sink *sink)
+{
+    pass_piece(teller, sink);
+    teller->arguments.is_over = true;
+    end_call(teller, sink);
+}
+
 /* Tells what has come of the arguments. Returns true when they are over. */
 static bool tell(struct baton_call_teller *teller, const struct baton_buf *held,
                  const struct baton_tool_sink *sink)

@@ -1,5 +1,5 @@
-/* Passes the arguments of a call in JSON to the sink while they arrive; private to
- * gateway/chat/toolcall.
+/* Passes the arguments of a call to the sink while they arrive; private to gateway/chat/toolcall.
+ * Here is what is common, and calls in JSON; tag_call.c and python_call.c tell theirs.
  *
  * A call can be told early once its function's name, which the request must have, and the first
  * bracket of its arguments are there: it is then a call, whatever follows. The calls of a list are
@@ -30,6 +30,8 @@ struct baton_call_teller {
     size_t at;              /* the next held byte to look at */
     struct baton_arguments arguments;
     struct baton_buf piece;
+    size_t n_members, n_value; /* of tags: arguments begun; bytes told of the open value */
+    bool is_value_open;
 };
 
 void baton_call_teller_init(struct baton_call_teller *teller);
@@ -44,6 +46,12 @@ void baton_call_teller_push_named(struct baton_call_teller *teller,
                                   const struct baton_tool_format *format,
                                   const struct baton_json *functions, const struct baton_buf *held,
                                   size_t body, const struct baton_tool_sink *sink);
+/* For calls that are no JSON: begins one if the sink takes it in pieces, passes on the text that was
+ * put in teller->piece, and ends it. */
+bool baton_call_teller_begin(struct baton_call_teller *teller, const struct baton_json *functions,
+                             const char *name, size_t n_name, const struct baton_tool_sink *sink);
+void baton_call_teller_flush(struct baton_call_teller *teller, const struct baton_tool_sink *sink);
+void baton_call_teller_finish(struct baton_call_teller *teller, const struct baton_tool_sink *sink);
 /* No more bytes of the call follow: one that is being told ends as it is. */
 void baton_call_teller_end(struct baton_call_teller *teller, const struct baton_tool_sink *sink);
 

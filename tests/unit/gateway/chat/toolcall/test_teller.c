@@ -14,7 +14,9 @@ static struct baton_json *functions;
 static int setup(void **state)
 {
     static const char text[] =
-        "[{\"function\":{\"name\":\"f\"}},{\"function\":{\"name\":\"g.h-2\"}}]";
+        "[{\"function\":{\"name\":\"f\"}},{\"function\":{\"name\":\"g.h-2\"}},"
+        "{\"function\":{\"name\":\"w\",\"parameters\":{\"properties\":{\"s\":{\"type\":"
+        "\"string\"},\"t\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"}}}}}]";
     struct baton_why why;
     (void)state;
     return baton_json_parse(text, sizeof text - 1, &functions, &why) ? -1 : 0;
@@ -84,6 +86,34 @@ static const struct {
      "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
      "to=functions.f <|constrain|>json<|message|>{\"a\": \"<b>\", \"c\": 12}<|call|>",
      "<|channel|>analysis<|message|>hm«f({\"a\":\"<b>\",\"c\":12})»"},
+    {"qwen3-coder",
+     "So.\n<tool_call>\n<function=w>\n<parameter=s>\n\nif a < b: "
+     "\"é\"\n</parameter\n\n</parameter>\n"
+     "<parameter=n>\n5\n</parameter>\n<parameter=t>\n\n</parameter>\n</function>\n"
+     "<function=f>\n</function>\n</tool_call>",
+     "So.\n«w({\"s\":\"\\nif a < b: \\\"é\\\"\\n</parameter\\n\",\"n\":5,\"t\":\"\"})»«f({})»"},
+    {"qwen3-coder", "<function=w><parameter=s></parameter> is it</parameter></function>",
+     "«w({\"s\":\"</parameter> is it\"})»"},
+    {"glm4",
+     "<tool_call>w\n<arg_key>n</arg_key>\n<arg_value>7</arg_value>\n<arg_key>s</arg_key>\n"
+     "<arg_value>a\n</arg_value>\n</tool_call>",
+     "«w({\"n\":7,\"s\":\"a\\n\"})»"},
+    {"minimax-m3",
+     "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"w\">]<]minimax[>[<s>1 < "
+     "2]<]minimax[>[</s>"
+     "]<]minimax[>[<n>5]<]minimax[>[</n>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+     "«w({\"s\":\"1 < 2\",\"n\":5})»"},
+    {"deepseek-v3.2",
+     "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"w\">\n<｜DSML｜parameter name=\"x\" "
+     "string=\"true\">é</｜DSML｜parameter>\n<｜DSML｜parameter name=\"y\" "
+     "string=\"false\">[1]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+     "«w({\"x\":\"é\",\"y\":[1]})»"},
+    {"qwen3-coder", "<function=unknown>\n<parameter=s>\na\n</parameter>\n</function>",
+     "«unknown({\"s\":\"a\"})»"},
+    {"lfm2", "<|tool_call_start|>[f(a=1, b='x)'), w(s=\"(\"),unknown()]<|tool_call_end|>Done",
+     "«f({\"a\":1,\"b\":\"x)\"})»«w({\"s\":\"(\"})»«unknown({})»Done"},
+    {"pythonic", "[f(a={'b': (1, True)}), g.h-2()]", "«f({\"a\":{\"b\":[1,true]}})»«g.h-2({})»"},
+    {"pythonic", "[unknown(), f()]", "«unknown({})»«f({})»"},
 };
 
 TEST(calls_told_early_are_those_told_whole)
@@ -107,6 +137,40 @@ TEST(a_call_that_is_cut_off_keeps_what_came)
         assert_memory_equal(out.data, want, n_told);
         assert_string_equal(out.data + n_told, "...");
         baton_buf_fini(&out);
+    }
+}
+
+/* What ends too early, or is no call behind calls. */
+TEST(calls_before_a_cut_are_told)
+{
+    static const struct {
+        const char *format, *text, *want;
+    } cases[] = {
+        {"qwen3-coder", "<function=w>\n<parameter=s>\nabc</para", "«w({\"s\":\"abc..."},
+        {"qwen3-coder", "<function=w>\n<parameter=s>\nabc\n</parameter>\n", "«w({\"s\":\"abc..."},
+        {"qwen3-coder", "<function=w>\n<parameter=s>\nabc\n</parameter>\n<parameter=n>\n1",
+         "«w({\"s\":\"abc\"..."},
+        {"qwen3-coder", "<function=w>\n<parameter=s>\nabc\n</parameter>\n</function>\n<function=f>",
+         "«w({\"s\":\"abc\"})»\n<function=f>"},
+        {"qwen3-coder", "<function=w> is it", "<function=w> is it"},
+        {"lfm2", "<|tool_call_start|>[f(a=1), w(s='x", "«f({\"a\":1})»w(s='x"},
+        {"lfm2", "<|tool_call_start|>[f(a=1), ", "«f({\"a\":1})»"},
+        {"lfm2", "<|tool_call_start|>[f(a=1), w(x)]<|tool_call_end|>",
+         "«f({\"a\":1})»w(x)]<|tool_call_end|>"},
+        {"pythonic", "[f(), w(s=\"a", "«f({})»w(s=\"a"},
+        {"pythonic", "[f(), w(s=\"a\")", "«f({})»«w({\"s\":\"a\"})»"},
+        {"pythonic", "[f(), and so on", "«f({})»and so on"},
+        {"pythonic", "[f(", "[f("},
+    };
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
+        struct baton_answer_form form = form_of(cases[i].format);
+        size_t n = strlen(cases[i].text);
+        for (size_t n_piece = 1; n_piece <= n; n_piece++) {
+            struct baton_buf out;
+            read_early(&form, cases[i].text, n, n_piece, &out);
+            assert_string_equal(baton_buf_text(&out), cases[i].want);
+            baton_buf_fini(&out);
+        }
     }
 }
 
