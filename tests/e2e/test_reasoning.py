@@ -219,6 +219,21 @@ def test_a_budget_out_of_range_is_refused(calling, path, name, wrong):
     assert status == 400 and name in answer["error"]["message"], answer
 
 
+def test_in_channels_the_final_one_is_forced_or_a_message_that_may_call(tmp_path):
+    template = tmp_path / "channels.jinja"
+    template.write_text("{{ tools | tojson if tools }}{{ messages[0].content }}<|end|><|start|>"
+                        "assistant<|channel|>analysis<|message|>{# <|call|> #}")
+    with Fleet(gateway_args=["--chat-template", template]) as fleet:
+        for more, close in (({}, "<|end|><|start|>assistant<|channel|>final<|message|>"),
+                            ({"tools": TOOLS}, "<|end|><|start|>assistant")):
+            answer = fleet.post("/v1/chat/completions", {
+                **FREE, **more, "max_tokens": 60, "thinking_token_budget": 5, "logprobs": True})
+            tokens = [one["token"] for one in answer["choices"][0]["logprobs"]["content"]]
+            rest = "".join(tokens[5:])
+            assert rest.startswith(close) and len(rest) > len(close), tokens
+            assert more or "<" not in rest[len(close):]
+
+
 def test_a_message_too_long_to_be_written_is_refused(calling):
     status, answer, _ = calling.request("POST", "/v1/chat/completions", {
         **FREE, **OPEN, "thinking_budget": 5, "reasoning_budget_message": "enough " * 600})

@@ -46,8 +46,8 @@ void baton_call_teller_push_named(struct baton_call_teller *teller,
                                   const struct baton_tool_format *format,
                                   const struct baton_json *functions, const struct baton_buf *held,
                                   size_t body, const struct baton_tool_sink *sink);
-/* For calls that are no JSON: begins one if the sink takes it in pieces, passes on the text that was
- * put in teller->piece, and ends it. */
+/* For calls that are no JSON: begins one if the sink takes it in pieces, passes on what was put in
+ * teller->piece, and ends it. */
 bool baton_call_teller_begin(struct baton_call_teller *teller, const struct baton_json *functions,
                              const char *name, size_t n_name, const struct baton_tool_sink *sink);
 void baton_call_teller_flush(struct baton_call_teller *teller, const struct baton_tool_sink *sink);
