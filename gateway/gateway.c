@@ -421,6 +421,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .refuses_unknown = options->unknown_fields,
                         .refuses_overlong = options->overlong,
                         .thinking = options->reasoning,
+                        .seed = options->seed,
                         .fingerprint = &gateway->model.fingerprint,
                         .chat = gateway->model.chat,
                         .started_s = (int64_t)time(NULL),

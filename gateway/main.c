@@ -43,6 +43,9 @@ static const struct baton_option option_table[] = {
     TEXT(served_model_name, "served-model-name", "",
          "model names that clients may use, separated by commas; responses show the first; *: any "
          "name; \"\": the model's own name"),
+    INT(seed, "seed", "-1", -1, INT32_MAX, "",
+        "seed of requests that have none, so that equal requests get equal answers; -1: a random "
+        "one for each"),
     CHOICE(reasoning, "reasoning", "auto", "auto|off|on",
            "whether models whose chat template can switch it reason, if a request does not say; "
            "auto: as the template does without a word"),

@@ -33,7 +33,7 @@ struct gw_options {
     int unknown_fields, overlong;      /* 1: an error */
     int reasoning;                     /* BATON_THINKING_... of chat.h */
     int speculation;                   /* enum baton_speculation_mode */
-    int64_t speculation_tokens;
+    int64_t speculation_tokens, seed;
     bool strict_class;
     int64_t prefill_split, prefill_split_min_tokens;
     int64_t prefix_blocks, colocated_prefill_tokens;

@@ -53,6 +53,7 @@ struct gw_api {
     bool refuses_unknown;      /* unknown fields are errors on OpenAI's routes too */
     bool refuses_overlong; /* max_tokens beyond the context is an error there, and not reduced */
     int thinking;          /* BATON_THINKING_... of a chat that says nothing about it */
+    int64_t seed;          /* of a request that has none; -1: a random one for each */
     bool model_sampling;   /* a body's absent fields get the model's sampling defaults */
     struct baton_speculation speculation; /* the default for a body without the field */
     int64_t started_s;                    /* Unix time */

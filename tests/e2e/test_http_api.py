@@ -113,7 +113,7 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         path = path.replace("models/{id}", "models/tale").replace("{name}", "app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
         of_another = path.startswith("/api/") or path in TGI
-        takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache")) or (
+        takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache", "/ping")) or (
             path == "/v1/conversations")
         of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel", "/content",
                                    "/results")) or (method != "POST" and "/{id}/items" in path)
@@ -164,6 +164,7 @@ ROUTE_FIELDS = {
     "/generate_stream": (EVERY, TEXT_GENERATION, "POST /generate_stream"),
     "/": (EVERY, TEXT_GENERATION, "POST /"),
     "/apply-template": (CHAT, "POST /apply-template"),
+    "/v1/chat/completions/input_tokens": (CHAT, "POST /v1/chat/completions/input_tokens"),
     **{path: (f"POST {path}",) for path in (
         "/embedding", "/api/show", "/v1/embeddings", "/api/embed", "/api/embeddings", "/tokenize",
         "/detokenize")},
@@ -172,6 +173,7 @@ PROMPT, CONVERSATION = {"prompt": "a"}, {"messages": MESSAGES}
 LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PROMPT,
          "/v1/chat/completions": CONVERSATION, "/v1/messages": CONVERSATION,
          "/v1/messages/count_tokens": CONVERSATION, "/api/chat": CONVERSATION,
+         "/v1/chat/completions/input_tokens": CONVERSATION,
          "/apply-template": CONVERSATION, "/v1/responses": {"input": "a"},
          "/v1/fim/completions": PROMPT, "/infill": {"input_prefix": "a", "input_suffix": "b"},
          "/api/generate": PROMPT, "/completion": PROMPT, "/api/embeddings": PROMPT,
@@ -453,8 +455,9 @@ def test_llamacpps_answers(fleet):
     *events, last = [event.json() for event in stream.events]
     early = set(list(whole)[:list(whole).index("steps") + 1])
     assert set(last) == set(whole) and events and all(set(event) == early for event in events)
-    answer = {name for name, (rule, _) in items("POST /apply-template").items() if not rule}
-    assert members(fleet.post("/apply-template", {"messages": MESSAGES})) == answer
+    for path in "/apply-template", "/v1/chat/completions/input_tokens":
+        answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
+        assert members(fleet.post(path, {"messages": MESSAGES})) == answer
     [embedding] = fleet.post("/embedding", {"content": "a"})
     assert members(embedding) == {name for name, (rule, _) in items("POST /embedding").items()
                                   if not rule}

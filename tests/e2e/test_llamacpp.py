@@ -236,7 +236,7 @@ def test_biases_come_as_pairs_too(fleet):
         return post(fleet, "/completion", prompt="Once", n_predict=4, temperature=0,
                     logit_bias=bias)[0]["content"]
     token = fleet.post("/tokenize", {"text": " fox"})["tokens"]
-    assert of([[token[0], 100]]) == of({str(token[0]): 100}) != of([])
+    assert of([[token[0], 100]]) == of({str(token[0]): 100}) == of({" fox": 100}) != of([])
     assert of([["\u0000", 1]]) == of([]) == of({})
     first = of([]).split()[0]
     assert not of([[f" {first}", False], [first, -100]]).lstrip().startswith(first)
@@ -246,3 +246,21 @@ def test_the_properties_have_slots_and_template(fleet):
     props = fleet.request("GET", "/props")[1]
     assert props["total_slots"] == len(fleet.request("GET", "/slots")[1])
     assert isinstance(props["chat_template"], str) and props["model_path"]
+
+
+def test_paths_without_v1_have_llama_cpps_types_of_errors(fleet):
+    messages = [{"role": "user", "content": "fox " * 900}]
+    types = [post(fleet, path, 400, messages=messages)[0]["error"]["type"]
+             for path in ("/chat/completions", "/v1/chat/completions")]
+    assert types == ["exceed_context_size_error", "invalid_request_error"]
+    count = post(fleet, "/chat/completions/input_tokens", messages=messages)[0]
+    assert count["object"] == "response.input_tokens" and count["input_tokens"] > 900
+
+
+def test_a_gateways_seed_is_that_of_requests_without_one():
+    with Fleet(gateway_args=["--seed", "7"]) as seeded:
+        body = {"prompt": GREEDY["prompt"], "n_predict": 12}
+        answers = [seeded.post("/completion", {**body, **more})
+                   for more in ({}, {}, {"seed": -1}, {"seed": 7}, {"seed": 8})]
+        assert [answer["generation_settings"]["seed"] for answer in answers] == [7, 7, 7, 7, 8]
+        assert len({answer["content"] for answer in answers[:4]}) == 1

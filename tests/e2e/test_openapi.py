@@ -20,6 +20,7 @@ BODIES = {
     "/completions": {"prompt": "Once", "n_predict": 1},
     "/infill": {"input_prefix": "a", "input_suffix": "b", "n_predict": 1},
     "/apply-template": {"messages": MESSAGES},
+    "/v1/chat/completions/input_tokens": {"messages": MESSAGES},
     "/embedding": {"content": "Once"},
     "/embeddings": {"content": "Once"},
     "/generate_stream": {"inputs": "Once", "max_new_tokens": 1},

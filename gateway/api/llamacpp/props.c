@@ -74,22 +74,46 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
     gw_answer_close(&answer, exchange, 200);
 }
 
-static void apply_template(struct gw_api *api, struct gw_exchange *exchange,
-                           const struct baton_json *body)
+/* Reads and renders a conversation. A prompt that is too long for the model is read whole: these
+ * routes are where to look at it. False: the exchange got the problem. */
+static bool encode(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                   bool has_model, struct baton_tokens *tokens)
 {
     struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice; /* has no effect on the prompt */
+    gw_builder_init(&builder, api, exchange, body, NULL);
+    if (has_model)
+        gw_params_read_model(api, &builder.fields);
+    gw_messages_read(&builder.fields, &input, &choice);
+    gw_builder_end_fields(&builder);
+    bool ok = !gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, tokens, NULL);
+    if (!ok)
+        gw_answer_problem(exchange, &builder.fields.problem);
+    gw_builder_fini(&builder);
+    return ok;
+}
+
+static bool read_chat(struct gw_api *api, struct gw_exchange *exchange,
+                      const struct baton_json *body, bool has_model, struct baton_tokens *tokens)
+{
+    struct gw_fields given = gw_fields(body);
+    given.schema = api->schema;
+    struct baton_json *made = gw_chat_body(&given);
+    bool ok = made && encode(api, exchange, made, has_model, tokens);
+    if (!made)
+        gw_answer_problem(exchange, &given.problem);
+    baton_json_free(made);
+    return ok;
+}
+
+void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
+                                const struct baton_json *body)
+{
     struct gw_answer answer;
     struct baton_tokens tokens = {0};
     struct baton_buf text;
-    gw_builder_init(&builder, api, exchange, body, NULL);
-    gw_messages_read(&builder.fields, &input, &choice);
-    gw_builder_end_fields(&builder);
-    /* A prompt that is too long for the model is told whole: this route is where to look at it. */
-    if (gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, &tokens, NULL)) {
-        gw_answer_problem(exchange, &builder.fields.problem);
-    } else {
+    if (read_chat(api, exchange, body, false, &tokens)) {
         baton_buf_init(&text, PROMPT_MAX_BYTES);
         gw_answer_open(&answer);
         baton_detokenize(api->tokenizer, tokens.ids, tokens.n, false, &text);
@@ -98,18 +122,18 @@ static void apply_template(struct gw_api *api, struct gw_exchange *exchange,
         baton_buf_fini(&text);
     }
     baton_tokens_fini(&tokens);
-    gw_builder_fini(&builder);
 }
 
-void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
-                                const struct baton_json *body)
+void gw_llamacpp_input_tokens(struct gw_api *api, struct gw_exchange *exchange,
+                              const struct baton_json *body)
 {
-    struct gw_fields given = gw_fields(body);
-    given.schema = api->schema;
-    struct baton_json *made = gw_chat_body(&given);
-    if (made)
-        apply_template(api, exchange, made);
-    else
-        gw_answer_problem(exchange, &given.problem);
-    baton_json_free(made);
+    struct gw_answer answer;
+    struct baton_tokens tokens = {0};
+    if (read_chat(api, exchange, body, true, &tokens)) {
+        gw_answer_open(&answer);
+        baton_json_put_string(&answer.out, "object", "response.input_tokens");
+        baton_json_put_uint(&answer.out, "input_tokens", tokens.n);
+        gw_answer_close(&answer, exchange, 200);
+    }
+    baton_tokens_fini(&tokens);
 }

@@ -1,4 +1,5 @@
-/* GET /props and POST /apply-template (docs/http-api.md), which llama.cpp's clients call.
+/* GET /props, POST /apply-template and the count of a conversation's tokens (docs/http-api.md), which
+ * llama.cpp's clients call.
  *
  * Ownership: keeps nothing.
  * Threading: loop thread.
@@ -13,5 +14,7 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *unused);
 void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
                                 const struct baton_json *body);
+void gw_llamacpp_input_tokens(struct gw_api *api, struct gw_exchange *exchange,
+                              const struct baton_json *body);
 
 #endif

@@ -56,22 +56,6 @@ static double number_of(struct reading *reading, const char *name, const struct 
     return given;
 }
 
-static void read_member(struct reading *reading, void *member)
-{
-    int64_t n_vocab = reading->api->facts->n_vocab;
-    const char *key = baton_json_key(member);
-    uint32_t id = 0;
-    if (!read_id(key, n_vocab, &id))
-        gw_fields_fail(reading->fields, "logit_bias", "out_of_range",
-                       "logit_bias: \"%.32s\" is not a token id from 0 to %lld", key,
-                       (long long)n_vocab - 1);
-    double bias = number_of(reading, key, baton_json_member(member));
-    if (!reading->fields->failed)
-        put(reading, id, bias);
-}
-
-/* ---- pairs ---- */
-
 static void put_text(struct reading *reading, const char *text, size_t n, double bias)
 {
     struct baton_tokens tokens = {0};
@@ -83,6 +67,34 @@ static void put_text(struct reading *reading, const char *text, size_t n, double
         put(reading, tokens.ids[i], bias);
     baton_tokens_fini(&tokens);
 }
+
+/* A key that is no number is a text, as llama.cpp's clients write it. */
+static bool is_text(const char *key)
+{
+    return strspn(key, "+-.0123456789eE") != strlen(key);
+}
+
+static void read_member(struct reading *reading, void *member)
+{
+    int64_t n_vocab = reading->api->facts->n_vocab;
+    const char *key = baton_json_key(member);
+    uint32_t id = 0;
+    if (is_text(key)) {
+        double bias = number_of(reading, key, baton_json_member(member));
+        if (!reading->fields->failed)
+            put_text(reading, key, strlen(key), bias);
+        return;
+    }
+    if (!read_id(key, n_vocab, &id))
+        gw_fields_fail(reading->fields, "logit_bias", "out_of_range",
+                       "logit_bias: \"%.32s\" is not a token id from 0 to %lld", key,
+                       (long long)n_vocab - 1);
+    double bias = number_of(reading, key, baton_json_member(member));
+    if (!reading->fields->failed)
+        put(reading, id, bias);
+}
+
+/* ---- pairs ---- */
 
 static void read_pair(struct reading *reading, size_t at, const struct baton_json *pair)
 {

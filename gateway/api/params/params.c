@@ -342,6 +342,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     params->seed =
         -1; /* outside the range, so it means "not given" and is no default in the schema */
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
+    if (params->seed < 0)
+        params->seed = api->seed;
     params->has_seed = params->seed >= 0;
     gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);
     shared->kv_cache = true;

@@ -85,6 +85,7 @@ static const struct {
     {gw_llamacpp_infill, "LlamaCompletion|[LlamaCompletion]"},
     {gw_mistral_fim, "ChatCompletion"},
     {gw_llamacpp_apply_template, "Prompt"},
+    {gw_llamacpp_input_tokens, "ResponseTokens"},
     {gw_llamacpp_embedding, "[LlamaEmbedding]"},
     {gw_llamacpp_slots, "[LlamaSlot]"},
     {gw_llamacpp_props, "LlamaProps"},

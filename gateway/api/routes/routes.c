@@ -191,8 +191,10 @@ static size_t n_shown(const char *path)
 
 const struct gw_error *gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
+    const struct gw_route_dialect *dialect = dialect_of(exchange); /* of the path as it was sent */
     name_path(exchange);
-    const struct gw_route_dialect *dialect = dialect_of(exchange);
+    if (!dialect)
+        dialect = dialect_of(exchange);
     const struct gw_route *route = route_of(exchange);
     gw_exchange_note(exchange)->path_show_bytes = n_shown(gw_exchange_path(exchange));
     if (dialect)

@@ -8,6 +8,7 @@
 #include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
+#include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/tgi/generate.h"
 
@@ -185,7 +186,13 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
 {
     struct gw_reply reply = {0};
     if (is_chat(body)) {
-        tokenize_chat(api, exchange, body);
+        struct gw_fields given = gw_fields(body);
+        struct baton_json *made = gw_chat_body(&given);
+        if (made)
+            tokenize_chat(api, exchange, made);
+        else
+            gw_answer_problem(exchange, &given.problem);
+        baton_json_free(made);
         return;
     }
     gw_answer_open(&reply.answer);
