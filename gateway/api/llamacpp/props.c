@@ -32,6 +32,7 @@ static void put_defaults(struct baton_json_out *out, struct gw_api *api)
     baton_json_open(out, "default_generation_settings", '{');
     baton_json_put_int(out, "n_ctx", gw_fleet_context_tokens(api->fleet));
     baton_json_open(out, "params", '{');
+    baton_json_put_int(out, "seed", api->seed);
     gw_llamacpp_put_sampling(out, &params.shared.sampling);
     baton_json_close(out, '}');
     baton_json_close(out, '}');

@@ -1,4 +1,4 @@
-/* GET /props, POST /apply-template and the count of a conversation's tokens (docs/http-api.md), which
+/* GET /props, POST /apply-template and the count of a conversation (docs/http-api.md), which
  * llama.cpp's clients call.
  *
  * Ownership: keeps nothing.
