@@ -86,14 +86,16 @@ struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct
                                      int n_past, int n_tokens)
 {
     double n = n_tokens, end = n_past + n, matrices = n * input_flops(spec);
+    int last_kv = baton_spec_last_kv_layer(spec);
     struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
-        /* Behind the last layer's K and V only the last position is needed. */
-        bool is_last = i == spec->n_layers - 1, stores = baton_spec_stores_kv(spec, i);
+        /* Behind the last K and V that a layer computes only the last position is needed. */
+        bool is_last = i >= last_kv, stores = baton_spec_stores_kv(spec, i);
         int window = spec->layers[i].window;
         double read = baton_spec_seen(window, end), past = n_past;
         double seen = is_last ? read : baton_spec_seen_by_rows(window, past, n);
-        matrices += n * project_flops(spec, i) + (is_last ? 1 : n) * complete_flops(spec, i);
+        matrices += (i > last_kv ? 1 : n) * project_flops(spec, i) +
+                    (is_last ? 1 : n) * complete_flops(spec, i);
         attention.flops += seen * attend_flops(spec, i);
         /* Positions beyond the window are not read. */
         past = window && past > window - 1 ? window - 1 : past;

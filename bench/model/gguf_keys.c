@@ -11,6 +11,60 @@
 #define CONFIG struct baton_model_config
 #define SPEC   struct baton_spec
 
+/* ---- Gemma 4, whose sizes and rotations differ by layer ---- */
+
+static bool is_by_layer(const CONFIG *config)
+{
+    return !strcmp(config->model_type, "gemma4_text");
+}
+
+/* The first layer with a window, or without one. */
+static const struct baton_layer_spec *layer_of(const SPEC *spec, bool windowed)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (!spec->layers[i].window == !windowed)
+            return &spec->layers[i];
+    return &spec->layers[0];
+}
+
+static void put_layers(GGUF *gguf, const SPEC *spec)
+{
+    const struct baton_layer_spec *global = layer_of(spec, false), *local = layer_of(spec, true);
+    uint64_t n = (uint64_t)spec->n_layers;
+    int n_shared = 0;
+    bench_gguf_begin_numbers(gguf, "gemma4.feed_forward_length", n);
+    for (int i = 0; i < spec->n_layers; i++)
+        bench_gguf_put_int(gguf, spec->layers[i].n_ff + spec->moe.n_ff_shared);
+    bench_gguf_begin_numbers(gguf, "gemma4.attention.head_count_kv", n);
+    for (int i = 0; i < spec->n_layers; i++)
+        bench_gguf_put_int(gguf, spec->layers[i].n_kv_heads);
+    bench_gguf_begin_flags(gguf, "gemma4.attention.sliding_window_pattern", n);
+    for (int i = 0; i < spec->n_layers; i++) {
+        bench_gguf_put_bool(gguf, spec->layers[i].window);
+        n_shared += !baton_spec_stores_kv(spec, i);
+    }
+    bench_gguf_put_size(gguf, "attention.shared_kv_layers", n_shared);
+    bench_gguf_put_size(gguf, "embedding_length_per_layer_input", spec->n_per_layer);
+    bench_gguf_put_size(gguf, "attention.key_length", global->head_dim);
+    bench_gguf_put_size(gguf, "attention.value_length", global->head_dim);
+    bench_gguf_put_size(gguf, "attention.key_length_swa", local->head_dim);
+    bench_gguf_put_size(gguf, "attention.value_length_swa", local->head_dim);
+    bench_gguf_put_size(gguf, "rope.dimension_count_swa", local->head_dim);
+}
+
+/* Divisors so large that the pairs of frequency 0 stand still. */
+static int divide_proportional(const SPEC *spec, struct bench_gguf_divisors *divisors)
+{
+    const struct baton_rope_spec *rope = &spec->ropes[0];
+    (void)snprintf(divisors->name, sizeof divisors->name, "rope_freqs.weight");
+    divisors->n = rope->n_rotated / 2;
+    for (int i = 0; i < divisors->n; i++)
+        divisors->values[i] = rope->inverse[i] > 0 ? 1 : 1e30F;
+    return 1;
+}
+
+/* ---- all models ---- */
+
 static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
 {
     const struct baton_layer_spec *layer = &spec->layers[0];
@@ -18,11 +72,15 @@ static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     bench_gguf_put_size(gguf, "context_length", config->n_context);
     bench_gguf_put_size(gguf, "embedding_length", spec->n_embd);
     bench_gguf_put_size(gguf, "block_count", spec->n_layers);
-    bench_gguf_put_size(gguf, "feed_forward_length", layer->n_ff ? layer->n_ff : config->n_ff);
     bench_gguf_put_size(gguf, "attention.head_count", spec->n_heads);
-    bench_gguf_put_size(gguf, "attention.head_count_kv", layer->n_kv_heads);
-    bench_gguf_put_size(gguf, "attention.key_length", layer->head_dim);
-    bench_gguf_put_size(gguf, "attention.value_length", layer->head_dim);
+    if (is_by_layer(config)) {
+        put_layers(gguf, spec);
+    } else {
+        bench_gguf_put_size(gguf, "feed_forward_length", layer->n_ff ? layer->n_ff : config->n_ff);
+        bench_gguf_put_size(gguf, "attention.head_count_kv", layer->n_kv_heads);
+        bench_gguf_put_size(gguf, "attention.key_length", layer->head_dim);
+        bench_gguf_put_size(gguf, "attention.value_length", layer->head_dim);
+    }
     bench_gguf_put_number(gguf,
                           spec->norm == BATON_RMS_NORM ? "attention.layer_norm_rms_epsilon"
                                                        : "attention.layer_norm_epsilon",
@@ -90,6 +148,8 @@ static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
         bench_gguf_put_size(gguf, "rope.scaling.original_context_length", original);
     if (is_long)
         bench_gguf_put_number(gguf, "rope.scaling.attn_factor", spec->ropes[0].attention_factor);
+    if (!strcmp(rope->type, "proportional"))
+        return divide_proportional(spec, divisors);
     if (!strcmp(rope->type, "llama3"))
         return divide_llama3(config, spec, divisors);
     return is_long ? divide_longrope(rope, divisors) : 0;
@@ -104,7 +164,7 @@ static void put_windows(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     if (!window)
         return;
     bench_gguf_put_size(gguf, "attention.sliding_window", window);
-    if (config->sliding_window_pattern)
+    if (config->sliding_window_pattern && !is_by_layer(config))
         bench_gguf_put_size(gguf, "attention.sliding_window_pattern",
                             config->sliding_window_pattern);
 }
@@ -117,7 +177,7 @@ static void put_mixture(GGUF *gguf, const struct baton_moe_spec *moe)
     bench_gguf_put_size(gguf, "expert_used_count", moe->n_chosen);
     bench_gguf_put_size(gguf, "expert_feed_forward_length", moe->n_ff);
     bench_gguf_put_flag(gguf, "expert_weights_norm", moe->renormalises);
-    if (moe->n_ff_shared)
+    if (moe->n_ff_shared && !moe->is_beside)
         bench_gguf_put_size(gguf, "expert_shared_feed_forward_length", moe->n_ff_shared);
 }
 

@@ -111,6 +111,16 @@ void bench_gguf_begin_numbers(struct bench_gguf *gguf, const char *key, uint64_t
     begin_array(gguf, key, BATON_GGUF_I32, n);
 }
 
+void bench_gguf_begin_flags(struct bench_gguf *gguf, const char *key, uint64_t n)
+{
+    begin_array(gguf, key, BATON_GGUF_BOOL, n);
+}
+
+void bench_gguf_put_bool(struct bench_gguf *gguf, bool flag)
+{
+    baton_buf_putc(&gguf->keys, flag);
+}
+
 void bench_gguf_put_text(struct bench_gguf *gguf, const char *text, size_t n_bytes)
 {
     put_text(&gguf->keys, text, n_bytes);

@@ -47,10 +47,12 @@ void bench_gguf_put_key_text(struct bench_gguf *gguf, const char *key, const cha
 void bench_gguf_put_key_id(struct bench_gguf *gguf, const char *key, uint32_t id);
 void bench_gguf_put_key_flag(struct bench_gguf *gguf, const char *key, bool flag);
 
-/* Begin an array of n texts or i32. n items follow, each by one of the two functions after
+/* Begin an array of n texts, i32 or bools. n items follow, each by one of the three functions after
  * these. */
 void bench_gguf_begin_texts(struct bench_gguf *gguf, const char *key, uint64_t n);
 void bench_gguf_begin_numbers(struct bench_gguf *gguf, const char *key, uint64_t n);
+void bench_gguf_begin_flags(struct bench_gguf *gguf, const char *key, uint64_t n);
+void bench_gguf_put_bool(struct bench_gguf *gguf, bool flag);
 void bench_gguf_put_text(struct bench_gguf *gguf, const char *text, size_t n_bytes);
 void bench_gguf_put_int(struct bench_gguf *gguf, int32_t number);
 

@@ -240,7 +240,8 @@ static enum baton_err set_layers(const struct baton_arch *arch, const CONFIG *co
     for (int i = 0; i < spec->n_layers; i++) {
         bool windowed = has_window(arch, config, i);
         spec->layers[i].window = windowed ? window : 0;
-        if (windowed && !window && goes_by_layer_types(arch, config))
+        if (windowed && !window &&
+            (goes_by_layer_types(arch, config) || arch->window == BATON_WINDOW_PATTERN_LAST))
             return baton_fail(why, BATON_INVALID,
                               "sliding_window: must be given where layer_types has "
                               "sliding_attention");
@@ -336,8 +337,9 @@ static const struct {
 static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
 {
     bool is_wrapper = false;
-    for (size_t i = 0; i < BATON_N_OF(wrappers); i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrappers); i++)
         is_wrapper = is_wrapper || !strcmp(wrappers[i].wrapper, config->model_type);
+    for (size_t i = 0; i < BATON_N_OF(wrappers); i++) {
         if (!config->wrapper[0] || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
                                     !strcmp(wrappers[i].model_type, config->model_type)))
             return is_wrapper

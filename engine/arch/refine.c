@@ -293,9 +293,8 @@ enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spe
 enum baton_err baton_refine_gemma4(const CONFIG *config, struct baton_spec *spec,
                                    struct baton_why *why)
 {
-    if (!config->sliding_window)
-        return baton_fail(why, BATON_INVALID, "sliding_window: must be given");
-    if (config->n_per_layer && config->n_vocab_per_layer != config->n_vocab)
+    if (config->n_per_layer && config->n_vocab_per_layer &&
+        config->n_vocab_per_layer != config->n_vocab)
         return baton_fail(why, BATON_INVALID,
                           "vocab_size_per_layer_input: must be vocab_size, %d, not %d",
                           config->n_vocab, config->n_vocab_per_layer);

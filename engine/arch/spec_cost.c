@@ -10,6 +10,14 @@ double baton_spec_distinct_experts(const struct baton_moe_spec *moe, double n_ro
     return n_experts * (1 - pow(1 - moe->n_chosen / n_experts, n_rows));
 }
 
+int baton_spec_last_kv_layer(const struct baton_spec *spec)
+{
+    int layer = spec->n_layers - 1;
+    while (layer > 0 && !baton_spec_stores_kv(spec, layer))
+        layer--;
+    return layer;
+}
+
 double baton_spec_attention_weights(const struct baton_spec *spec, int layer)
 {
     return (double)spec->n_embd *

@@ -20,6 +20,9 @@
 /* The expected number of different experts that n_rows rows choose together. */
 double baton_spec_distinct_experts(const struct baton_moe_spec *moe, double n_rows);
 
+/* The last layer that computes K and V: a row that wants no result ends before its attention. */
+int baton_spec_last_kv_layer(const struct baton_spec *spec);
+
 /* Queries, keys, values and attention's output. */
 double baton_spec_attention_weights(const struct baton_spec *spec, int layer);
 

@@ -1,6 +1,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "engine/arch/spec_cost.h"
 #include "engine/compute/decoder.h"
 #include "engine/system/floats.h"
 
@@ -144,17 +145,17 @@ static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, con
     return true;
 }
 
-/* Runs everything up to the last layer's K and V; finish_rows does the rest. A layer's attention
- * comes at the start of the next iteration: on_layer is called as soon as the layer's K and V are
- * in their blocks, so that they can leave while the attention runs. And the rows that want no
- * logits end before the last layer's attention. */
+/* Runs everything up to the last K and V that a layer computes; finish_rows does the rest. A
+ * layer's attention comes at the start of the next iteration: on_layer is called as soon as the
+ * layer's K and V are in their blocks, so that they can leave while the attention runs. And the
+ * rows that want no logits end before that layer's attention: later layers read K and V of these,
+ * and have none of their own. */
 static enum baton_err run_layers(struct baton_engine *engine, struct baton_forward *forward,
                                  baton_layer_fn on_layer, void *arg)
 {
-    int n_layers = forward->model->spec.n_layers;
     atomic_store_explicit(&pulse_of(engine)->n_rows, forward->n_rows, memory_order_relaxed);
     baton_decoder_embed(forward);
-    for (int layer = 0; layer < n_layers; layer++) {
+    for (int layer = 0; layer <= forward->last_common; layer++) {
         if (layer) {
             baton_forward_attend(forward, layer - 1);
             baton_decoder_attn_out_and_mlp(forward, layer - 1);
@@ -167,17 +168,23 @@ static enum baton_err run_layers(struct baton_engine *engine, struct baton_forwa
     return BATON_OK;
 }
 
-static void finish_last_layer(struct baton_forward *forward)
+static void finish_layers(struct baton_engine *engine, struct baton_forward *forward)
 {
     int last = forward->model->spec.n_layers - 1;
-    baton_forward_attend(forward, last);
-    baton_decoder_attn_out_and_mlp(forward, last);
+    for (int layer = forward->last_common; layer <= last; layer++) {
+        if (layer > forward->last_common) {
+            baton_decoder_qkv(forward, layer);
+            beat(engine);
+        }
+        baton_forward_attend(forward, layer);
+        baton_decoder_attn_out_and_mlp(forward, layer);
+    }
 }
 
-/* The rest of the last layer, and the logits [n_rows][V]. */
+/* The rest of the layers, and the logits [n_rows][V]. */
 static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
 {
-    finish_last_layer(forward);
+    finish_layers(engine, forward);
     baton_decoder_logits(forward, logits);
     beat(engine);
 }
@@ -201,6 +208,7 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
 {
     struct baton_forward forward = engine->forward;
     forward.n_rows = 0;
+    forward.last_common = baton_spec_last_kv_layer(&forward.model->spec);
     return forward;
 }
 
@@ -261,7 +269,7 @@ static bool any_pooled(const struct baton_chunk *chunks, int n_chunks)
 static void finish(struct baton_engine *engine, struct baton_forward *forward,
                    const struct baton_chunk *chunks, int n_chunks, float *logits)
 {
-    finish_last_layer(forward);
+    finish_layers(engine, forward);
     if (any_pooled(chunks, n_chunks))
         pool_rows(forward, chunks, n_chunks);
     if (forward->n_rows)
@@ -307,6 +315,7 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
 {
     struct baton_forward forward = begin_forward(engine);
     size_t n_vocab = (size_t)forward.model->spec.n_vocab;
+    forward.last_common = forward.model->spec.n_layers - 1; /* all rows want logits */
     if (!add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
     enum baton_err err = run_layers(engine, &forward, on_layer, layer_arg);

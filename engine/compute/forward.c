@@ -58,7 +58,7 @@ enum { N_ROW_ARRAYS = 8 };
 struct row_array {
     float **array;
     size_t width;  /* of a row of the widest layer */
-    size_t stride; /* from a row to the next before the last layer's attention; 0: holds nothing */
+    size_t stride; /* from a row to the next before last_common's attention; 0: holds nothing */
 };
 
 static size_t hidden_width(const struct baton_spec *spec)
@@ -71,18 +71,21 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
 {
     const struct baton_spec *spec = &forward->model->spec;
     size_t n_embd = (size_t)spec->n_embd, per_layer = (size_t)baton_spec_per_layer_width(spec);
-    /* Before the last layer's attention only the residual stream, the queries in qkv and the
-     * layer's input hold values that are still read; moving a row copies no more than these. */
+    size_t rotations = baton_forward_rotation_floats(spec);
+    bool is_last = forward->last_common == spec->n_layers - 1;
+    /* Before that layer's attention only the residual stream, the queries in qkv, layers' inputs
+     * and later layers' rotations hold values that are still read; moving a row copies no more than
+     * these. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, n_embd, n_embd},
         {&forward->normed, n_embd, 0},
         {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
-         (size_t)baton_spec_qkv_width(spec, spec->n_layers - 1)},
+         (size_t)baton_spec_qkv_width(spec, forward->last_common)},
         {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), 0},
         {&forward->hidden, hidden_width(spec), 0},
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
         {&forward->per_layer, per_layer, per_layer},
-        {&forward->rotations, baton_forward_rotation_floats(spec), 0},
+        {&forward->rotations, rotations, is_last ? 0 : rotations},
     };
     memcpy(arrays, all, sizeof all);
 }

@@ -28,6 +28,7 @@ struct baton_forward {
     const struct baton_kernels *kernels;
     struct baton_pool *pool;
 
+    int last_common; /* the last layer whose qkv all rows run; those that want no result end then */
     int n_rows;
     struct baton_row *rows; /* [n_rows] */
     int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
@@ -113,7 +114,7 @@ void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
  * the layer's window. */
 void baton_forward_attend(struct baton_forward *forward, int layer);
 
-/* Continues with the rows first..first + n - 1 only. This and moving are for the last layer,
+/* Continues with the rows first..first + n - 1 only. This and moving are for the layer last_common,
  * between its qkv and its attention. */
 void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 

@@ -29,6 +29,7 @@ static void put_layers(struct baton_json_out *out, const struct baton_spec *spec
         baton_json_put_int(out, "rope", layer->rope);
         baton_json_put_int(out, "kv_from", layer->kv_from);
         baton_json_put_bool(out, "moe", layer->is_moe);
+        baton_json_put_bool(out, "values_are_keys", layer->values_are_keys);
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');
@@ -58,6 +59,7 @@ static void put_moe(struct baton_json_out *out, const struct baton_moe_spec *moe
     baton_json_put_int(out, "n_shared", moe->n_ff_shared);
     baton_json_put_bool(out, "renormalises", moe->renormalises);
     baton_json_put_bool(out, "shared_gate", moe->has_shared_gate);
+    baton_json_put_bool(out, "beside", moe->is_beside);
     baton_json_close(out, '}');
 }
 
@@ -71,6 +73,7 @@ static void put_numbers(struct baton_json_out *out, const struct baton_spec *spe
         {"H", spec->n_heads},
         {"V", spec->n_vocab},
         {"n_context", spec->n_context},
+        {"n_per_layer", spec->n_per_layer},
         {"epsilon", (double)spec->norm_epsilon},
         {"score_scale", (double)spec->score_scale},
         {"score_cap", (double)spec->score_cap},
@@ -96,6 +99,8 @@ static void put_flags(struct baton_json_out *out, const struct baton_spec *spec)
         {"rms", spec->norm == BATON_RMS_NORM},
         {"norm_bias", spec->norm_has_bias},
         {"gated", spec->mlp == BATON_MLP_GATED},
+        {"normed_values", spec->norms_values},
+        {"layer_scales", spec->has_layer_scales},
         {"sinks", spec->has_sinks},
         {"q_scaling", spec->has_q_scaling},
         {"interleaved", spec->rotates_pairs},

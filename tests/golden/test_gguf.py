@@ -6,6 +6,7 @@ other orders of rows. Scalings that a file holds as rounded factors (Llama 3's, 
 small difference.
 """
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -154,3 +155,46 @@ def test_a_file_of_another_architecture_is_refused_by_name(tmp_path):
     with pytest.raises(engine.Refused,
                        match='general.architecture: "mamba" is not supported .supported: llama,'):
         rows(tmp_path / "x.gguf", [1], 1)
+
+
+# A key of gemma4 and its value, or the name of a tensor that is left out.
+WRONG = [
+    ("attention.head_count_kv", [1, 1], "gemma4.attention.head_count_kv: must be a whole number, "
+     "or one for every layer"),
+    ("attention.head_count_kv", [1, 1, 1, 3, 1, 1, 1, 3],
+     "per_layer_config.3.num_key_value_heads: must divide the 4 heads, not 3"),
+    ("attention.head_count_kv", [-1] * 8, "must be a whole number in 1..131072, not -1"),
+    ("feed_forward_length", [64] * 7, "gemma4.feed_forward_length: must be a whole number"),
+    ("feed_forward_length", [64] * 8, "tensor blk.4.ffn_gate.weight: "),
+    ("attention.key_length_swa", 24, "gemma4.attention.value_length_swa: must be the same as"),
+    ("attention.value_length", 16, "gemma4.attention.value_length: must be the same as"),
+    ("rope.dimension_count", 12, "gemma4.rope.dimension_count: must be the size of a head"),
+    ("rope.scaling.factor", 8.0, "gemma4.rope.scaling.factor: must be left out"),
+    ("attention.shared_kv_layers", 8, "num_kv_shared_layers: must be in 0..7"),
+    ("attention.shared_kv_layers", 5, "num_kv_shared_layers: layer 3 has no layer of its type"),
+    ("attention.sliding_window", 0, "sliding_window: must be given"),
+    ("embedding_length_per_layer_input", 8, "tensor per_layer_token_embd.weight: "),
+    ("embedding_length_per_layer_input", 0,
+     "tensor blk.0.inp_gate.weight: the model that its configuration describes has none"),
+    ("rope_freqs.weight", None, ""),
+    ("per_layer_token_embd.weight", None, "tensor per_layer_token_embd.weight is missing"),
+    ("per_layer_proj_norm.weight", None, "tensor per_layer_proj_norm.weight is missing"),
+    ("blk.2.inp_gate.weight", None, "tensor blk.2.inp_gate.weight is missing"),
+    ("blk.0.layer_output_scale.weight", None, "tensor blk.0.layer_output_scale.weight is missing"),
+    ("blk.1.attn_v.weight", None, "tensor blk.1.attn_v.weight is missing"),
+]
+
+
+@pytest.mark.parametrize("name, value, reason", WRONG)
+def test_files_whose_layers_do_not_fit_are_refused_by_name(tmp_path, name, value, reason):
+    keys, tensors = gguf.parts(model.Model(FIXTURES / "gemma4-e2b"))
+    if value is None:
+        del tensors[name]
+    else:
+        keys["gemma4." + name] = value
+    gguf.write(tmp_path / "x.gguf", keys, tensors)
+    if not reason:  # all pairs turn
+        assert np.isfinite(rows(tmp_path / "x.gguf", [1, 2], 529)).all()
+        return
+    with pytest.raises(engine.Refused, match=re.escape(reason)):
+        rows(tmp_path / "x.gguf", [1], 529)

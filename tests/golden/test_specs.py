@@ -47,9 +47,12 @@ def close(found, wanted):
 def hold_layers(spec, plan):
     assert len(spec["layers"]) == plan.L
     for i, (found, wanted) in enumerate(zip(spec["layers"], plan.layers)):
-        assert (found["G"], found["D"], found["kv_from"]) == (plan.G, plan.D, i)
+        D, G, F = plan.sizes_of(i)
+        kv_from = i if wanted.kv_from < 0 else wanted.kv_from
+        assert (found["G"], found["D"], found["kv_from"]) == (G, D, kv_from)
         assert found["window"] == wanted.window and found["moe"] == wanted.moe
-        assert found["F"] == (0 if wanted.moe else plan.F)
+        assert found["F"] == (0 if wanted.moe else F)
+        assert found["values_are_keys"] == wanted.k_is_v
         assert (found["rope"] < 0) == (wanted.rope is None)
         if wanted.rope:
             rope = spec["ropes"][found["rope"]]
@@ -62,8 +65,11 @@ def hold_moe(spec, plan):
     if plan.moe is None:
         assert spec["moe"]["n_experts"] == 0
         return
-    for name in ("n_experts", "n_chosen", "n_ff", "n_shared", "renormalises", "shared_gate"):
+    is_beside = plan.moe.kind == "gemma4"  # the MLP is the shared expert
+    for name in ("n_experts", "n_chosen", "n_ff", "renormalises", "shared_gate"):
         assert spec["moe"][name] == getattr(plan.moe, name), name
+    assert spec["moe"]["n_shared"] == (plan.F if is_beside else plan.moe.n_shared)
+    assert spec["moe"]["beside"] == is_beside
     assert spec["router_bias"] == (plan.moe.kind == "gpt_oss")
 
 
@@ -74,13 +80,13 @@ def hold(spec, plan):
     assert spec["activation"] == ACTIVATIONS[plan.activation] and spec["qk_norm"] == plan.qk_norm
     assert spec["rms"] == plan.norm.startswith("rms")
     assert spec["gated"] == (plan.mlp in ("gated", "fused"))
-    for name in ("C", "H", "V"):
+    for name in ("C", "H", "V", "n_per_layer"):
         assert spec[name] == getattr(plan, name), name
     for name in ("epsilon", "score_scale", "score_cap", "clip", "embed_scale", "residual_scale",
                  "logit_scale", "logit_cap"):
         assert close(spec[name], getattr(plan, name)), name
-    for name in ("norm_bias", "sinks", "qkv_bias", "o_bias", "head_bias", "learned_positions",
-                 "tied"):
+    for name in ("norm_bias", "normed_values", "layer_scales", "sinks", "qkv_bias", "o_bias",
+                 "head_bias", "learned_positions", "tied"):
         assert spec[name] == getattr(plan, name), name
     assert spec["mlp_bias"] == (plan.mlp_bias
                                 or (plan.moe is not None and plan.moe.kind == "gpt_oss"))

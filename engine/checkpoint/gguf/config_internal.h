@@ -71,6 +71,10 @@ enum baton_err baton_gguf_get_int(const struct baton_gguf_reading *reading, cons
 enum baton_err baton_gguf_get_real(const struct baton_gguf_reading *reading, const char *name,
                                    double *number) BATON_MUST_CHECK;
 
+/* Reads a layer's number, from a list with one for each layer or from a single one. */
+enum baton_err baton_gguf_get_layer_int(const struct baton_gguf_reading *reading, const char *name,
+                                        int64_t layer, int64_t *number) BATON_MUST_CHECK;
+
 /* Returns the shortest decimal that rounds to this float. This is the number that the model's
  * config.json had, so both formats compute with the same. */
 double baton_gguf_decimal(float number);

@@ -13,8 +13,8 @@
 /* The divisors of pairs that turn and of pairs that do not, in rope_freqs.weight. */
 static const float turns = 1, stands = 1e30F;
 
-static enum baton_err get_layer_int(const READING *reading, const char *name, int64_t layer,
-                                    int64_t *number)
+enum baton_err baton_gguf_get_layer_int(const READING *reading, const char *name, int64_t layer,
+                                        int64_t *number)
 {
     const struct baton_gguf_value *value = baton_gguf_value(reading, name);
     struct baton_gguf_value item;
@@ -62,7 +62,7 @@ static enum baton_err get_head_dim(const READING *reading, const char *keys, con
 
 static enum baton_err get_head_dims(const READING *reading, int64_t dims[2])
 {
-    dims[0] = reading->head_dim;
+    dims[0] = reading->n_embd / reading->n_heads;
     enum baton_err err =
         get_head_dim(reading, "attention.key_length", "attention.value_length", &dims[0]);
     dims[1] = dims[0];
@@ -76,9 +76,10 @@ static enum baton_err put_layer(READING *reading, int64_t layer, const int64_t h
     struct baton_json_out *out = &reading->out;
     int64_t n_kv_heads = reading->n_heads, n_ff = 0;
     char number[24];
-    enum baton_err err = get_layer_int(reading, "attention.head_count_kv", layer, &n_kv_heads);
+    enum baton_err err =
+        baton_gguf_get_layer_int(reading, "attention.head_count_kv", layer, &n_kv_heads);
     if (!err)
-        err = get_layer_int(reading, "feed_forward_length", layer, &n_ff);
+        err = baton_gguf_get_layer_int(reading, "feed_forward_length", layer, &n_ff);
     if (err)
         return err;
     (void)snprintf(number, sizeof number, "%" PRId64, layer);
@@ -119,6 +120,8 @@ enum baton_err baton_gguf_put_layers(READING *reading)
     baton_json_put_int(out, "hidden_size_per_layer_input", n_per_layer);
     if (table && table->n_dims == 2)
         baton_json_put_int(out, "vocab_size_per_layer_input", table->shape[0]);
+    else
+        baton_json_put_null(out, "vocab_size_per_layer_input");
     baton_json_put_bool(out, "attention_k_eq_v", values_are_keys(reading));
     baton_json_open(out, "per_layer_config", '{');
     for (int64_t i = 0; i < reading->n_layers && !err; i++)

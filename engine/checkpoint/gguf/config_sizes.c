@@ -71,8 +71,10 @@ enum baton_err baton_gguf_put_sizes(READING *reading)
     if (!err)
         err = need(reading, "context_length", BATON_MAX_CONTEXT, &n_context);
     n_kv_heads = reading->n_heads;
-    if (!err && !by_layer)
-        err = baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
+    if (!err)
+        err = by_layer
+                  ? baton_gguf_get_layer_int(reading, "attention.head_count_kv", 0, &n_kv_heads)
+                  : baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
     if (err)
         return err;
     baton_json_put_int(out, "num_hidden_layers", reading->n_layers);
@@ -153,8 +155,9 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
     int64_t n_experts = 0, n_ff = 0, n_ff_expert;
     bool by_layer = reading->family->traits & BATON_GGUF_BY_LAYER;
     enum baton_err err = baton_gguf_get_int(reading, "expert_count", &n_experts);
-    if (!err && (!by_layer || n_experts)) /* experts stand beside MLPs of one width */
-        err = baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
+    if (!err)
+        err = by_layer ? baton_gguf_get_layer_int(reading, "feed_forward_length", 0, &n_ff)
+                       : baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
     if (by_layer)
         baton_json_put_bool(&reading->out, "enable_moe_block", n_experts);
     n_ff_expert = width_of(reading, "blk.0.ffn_up_exps.weight");
@@ -168,7 +171,7 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
         n_ff = n_ff_expert;
     else if (n_experts && n_ff_expert)
         baton_json_put_int(&reading->out, "moe_intermediate_size", n_ff_expert);
-    if (!n_ff && !n_experts && !by_layer)
+    if (!n_ff && !n_experts)
         return baton_gguf_refuse(reading, "feed_forward_length", "given");
     if (n_ff)
         baton_json_put_int(&reading->out, "intermediate_size", n_ff);

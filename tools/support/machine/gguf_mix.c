@@ -56,6 +56,10 @@ static bool is_encoded(const struct bench_tensor *tensor)
     case BATON_ARRAY_DOWN:
     case BATON_ARRAY_SHARED_UP:
     case BATON_ARRAY_SHARED_DOWN:
+    case BATON_ARRAY_PER_LAYER_TABLE:
+    case BATON_ARRAY_PER_LAYER_IN:
+    case BATON_ARRAY_PER_LAYER_GATE:
+    case BATON_ARRAY_PER_LAYER_OUT:
     case BATON_ARRAY_HEAD:
         return true;
     default:

@@ -41,6 +41,24 @@ static const char prefix[] = "shape:";
                   " 'rms_norm_eps': 1e-6, 'rope_theta': 1000000, 'rope_local_base_freq': 10000,"   \
                   " 'sliding_window_pattern': 6, 'query_pre_attn_scalar': 256, "                   \
                   "'tie_word_embeddings': true, "
+/* The lists of layer types are left out: each n-th layer, and the last one, is global. */
+#define GEMMA4_AS(n_context)                                                                       \
+    "'model_type': 'gemma4_text', " CLASS(                                                         \
+        "Gemma4") "'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6,"                \
+                  " 'max_position_embeddings': " #n_context                                        \
+                  ", 'final_logit_softcapping': 30, 'tie_word_embeddings': true,"                  \
+                  " 'rope_parameters': {'full_attention': {'rope_type': 'proportional',"           \
+                  " 'rope_theta': 1000000, 'partial_rotary_factor': 0.25}, 'sliding_attention':"   \
+                  " {'rope_type': 'default', 'rope_theta': 10000}}, "
+#define GEMMA4(n_context)                                                                          \
+    GEMMA4_AS(n_context)                                                                           \
+    "'vocab_size': 262144, 'head_dim': 256, 'global_head_dim': 512, "
+#define GEMMA4_INPUTS                                                                              \
+    "'sliding_window': 512, 'hidden_size_per_layer_input': 256,"                                   \
+    " 'vocab_size_per_layer_input': 262144, "
+#define GEMMA4_KEYS                                                                                \
+    "'sliding_window': 1024, 'sliding_window_pattern': 6, 'hidden_size_per_layer_input': 0,"       \
+    " 'attention_k_eq_v': true, "
 #define QWEN3_MOE                                                                                  \
     "'model_type': 'qwen3_moe', " CLASS("Qwen3Moe") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"  \
                                                     " 'rope_theta': 1000000, 'norm_topk_prob': "   \
@@ -108,6 +126,25 @@ static const struct {
                           " 'intermediate_size': 10240, 'vocab_size': 262208,"
                           " 'max_position_embeddings': 131072, 'sliding_window': 1024,"
                           " 'rope_scaling': {'rope_type': 'linear', 'factor': 8}"},
+    {"gemma-4-e2b", GEMMA4(131072) GEMMA4_INPUTS
+     "'num_hidden_layers': 35, 'hidden_size': 1536, 'num_attention_heads': 8,"
+     " 'num_key_value_heads': 1, 'intermediate_size': 6144, 'sliding_window_pattern': 5,"
+     " 'num_kv_shared_layers': 20, 'use_double_wide_mlp': true"},
+    {"gemma-4-e4b", GEMMA4(131072) GEMMA4_INPUTS
+     "'num_hidden_layers': 42, 'hidden_size': 2560, 'num_attention_heads': 8,"
+     " 'num_key_value_heads': 2, 'intermediate_size': 10240, 'sliding_window_pattern': 6,"
+     " 'num_kv_shared_layers': 18"},
+    {"gemma-4-12b", GEMMA4(262144) GEMMA4_KEYS
+     "'num_hidden_layers': 48, 'hidden_size': 3840, 'num_attention_heads': 16,"
+     " 'num_key_value_heads': 8, 'num_global_key_value_heads': 1, 'intermediate_size': 15360"},
+    {"gemma-4-26b-a4b", GEMMA4(262144) GEMMA4_KEYS
+     "'num_hidden_layers': 30, 'hidden_size': 2816, 'num_attention_heads': 16,"
+     " 'num_key_value_heads': 8, 'num_global_key_value_heads': 2, 'intermediate_size': 2112,"
+     " 'enable_moe_block': true, 'num_experts': 128, 'top_k_experts': 8,"
+     " 'moe_intermediate_size': 704"},
+    {"gemma-4-31b", GEMMA4(262144) GEMMA4_KEYS
+     "'num_hidden_layers': 60, 'hidden_size': 5376, 'num_attention_heads': 32,"
+     " 'num_key_value_heads': 16, 'num_global_key_value_heads': 4, 'intermediate_size': 21504"},
     /* Fewer layers and a small vocabulary show the speed of its experts without its memory. */
     {"qwen3-30b-a3b", QWEN3_30B(48, 151936)},
     {"qwen3-30b-a3b-12l", QWEN3_30B(12, 151936)},
@@ -168,6 +205,23 @@ static const struct {
      " 'attn_logit_softcapping': 8, 'final_logit_softcapping': 12,"
      " 'tie_word_embeddings': true"},
     {"tiny-gemma3", GEMMA3 TINY_WIDE ", 'sliding_window': 9"},
+    {"tiny-gemma4", GEMMA4_AS(256) "'num_hidden_layers': 5, 'hidden_size': 96,"
+                                   " 'intermediate_size': 152, 'num_attention_heads': 6,"
+                                   " 'num_key_value_heads': 2, 'vocab_size': 2560, 'head_dim': 24,"
+                                   " 'global_head_dim': 40, 'sliding_window': 9,"
+                                   " 'sliding_window_pattern': 3, 'num_kv_shared_layers': 2,"
+                                   " 'use_double_wide_mlp': true, 'attention_k_eq_v': true,"
+                                   " 'hidden_size_per_layer_input': 20,"
+                                   " 'vocab_size_per_layer_input': 2560"},
+    {"tiny-gemma4_moe", GEMMA4_AS(256) "'num_hidden_layers': 3, 'hidden_size': 96,"
+                                       " 'intermediate_size': 152, 'num_attention_heads': 6,"
+                                       " 'num_key_value_heads': 2, 'vocab_size': 2560,"
+                                       " 'head_dim': 24, 'global_head_dim': 40,"
+                                       " 'sliding_window': 9, 'sliding_window_pattern': 2,"
+                                       " 'attention_k_eq_v': true, 'num_global_key_value_heads': 1,"
+                                       " 'hidden_size_per_layer_input': 0,"
+                                       " 'enable_moe_block': true, 'num_experts': 6,"
+                                       " 'top_k_experts': 2, 'moe_intermediate_size': 24"},
     {"tiny-phi", "'model_type': 'phi', " CLASS("Phi") TINY
      ", 'hidden_act': 'gelu_new', 'partial_rotary_factor': 0.5,"
      " 'tie_word_embeddings': false"},
