@@ -16,7 +16,8 @@ FIXTURES = ROOT / "tests/fixtures/models"
 # The name of each one's steps, and the texts of the tokens that begin and end a text.
 MODELS = dict(llama=("llama-bpe", "<|begin_of_text|>", "<|end_of_text|>"),
               gemma=("default", "<bos>", "<eos>"), phi3=("default", "<s>", "</s>"),
-              qwen3=("qwen2", None, "<|im_end|>"))
+              qwen3=("qwen2", None, "<|im_end|>"),
+              **{"gemma4-e2b": ("gemma4", "<bos>", "<eos>")})
 TEXTS = ["it's 12 words: Gr\u00fc\u00dfe, \u4e2d\u6587 \U0001f600!", " a  b\n\n c",
          "e\u0301 \u212b", "x<s>y <|im_end|> z"]
 TEMPLATE = ("{{ bos_token }}{% for message in messages %}{{ message.role }}: {{ message.content }}"
