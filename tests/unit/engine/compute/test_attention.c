@@ -5,7 +5,7 @@
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = ATTENTION_SPARE };
 
-static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128, 256, 500};
+static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128, 256, 500, 512};
 
 enum { N_DIMS = BATON_N_OF(dims) };
 

@@ -22,12 +22,12 @@ static void set_form(struct context *c, int i)
 TEST(windows_caps_and_sinks_match_the_naive_sum)
 {
     enum { N = 230, HEADS = 2 };
-    const int forms_dims[] = {7, 32, 64, 96, 256};
+    const int forms_dims[] = {7, 32, 64, 96, 256, 512};
     const struct baton_kernels *kernels;
     for (int i = 0; i < 4 * N_WINDOWS; i++) {
         struct context c;
         context_init(&c, (enum baton_kv_dtype)(i % BATON_N_KV_DTYPES), HEADS, 1 + i % 3,
-                     forms_dims[i % 5], N);
+                     forms_dims[i % (int)BATON_N_OF(forms_dims)], N);
         size_t stride = (size_t)(HEADS * c.group * c.dim + SPARE);
         float *out = context_make_out(&c, N);
         set_form(&c, i);
