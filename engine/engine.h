@@ -67,11 +67,13 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
 void baton_model_close(struct baton_model *model);
 
 struct baton_model_info {
-    int n_vocab;            /* V */
-    int n_embd;             /* C */
-    int n_context;          /* positions that are served, prompt and output together */
-    int n_chunk;            /* rows of a prompt to compute at once (arch/spec_cost.h) */
-    const char *dtype;      /* of the weights: "f32", "bf16", "q8", "q4", "native" */
+    int n_vocab;       /* V */
+    int n_embd;        /* C */
+    int n_context;     /* positions that are served, prompt and output together */
+    int n_pooled;      /* values of an embedding: C, or those of the model's own head for them */
+    bool is_encoder;   /* texts run whole, and have no logits */
+    int n_chunk;       /* rows of a prompt to compute at once (arch/spec_cost.h) */
+    const char *dtype; /* of the weights: "f32", "bf16", "q8", "q4", "native" */
     const char *main_dtype; /* of most of the layers' bytes: "q4_k" of a native model */
     const char *kernels;    /* that compute: "avx512" */
     size_t weight_bytes;    /* as packed */
@@ -117,18 +119,28 @@ struct baton_chunk {
     struct baton_seq *seq;
     const uint32_t *tokens; /* [n_tokens] */
     int n_tokens;
-    int n_logits;   /* how many of the last of them want logits */
-    int n_pooled;   /* how many of the last of them are added, in their order, to pooled */
-    double *pooled; /* [C] sum of final hidden states; NULL when n_pooled is 0 */
+    int n_logits;     /* how many of the last of them want logits */
+    int n_pooled;     /* how many of the last of them are added, in their order, to pooled */
+    double *pooled;   /* [C] sum of final hidden states; NULL when n_pooled is 0 */
+    bool pools_first; /* n_pooled is 1, and the first row is meant; of an encoder, without logits */
+    int n_first_part; /* an encoder's rows from this one on are the second text of a pair; 0: there
+                         is one text */
 };
 
 /* One forward over the chunks of different sequences, prompts and decode steps alike: each weight
- * is read once for all rows. Advances the sequences; after an error none has advanced. on_layer may
+ * is read once for all rows. A chunk of an encoder is a whole text, of an empty sequence, and wants
+ * no logits. Advances the sequences; after an error none has advanced. on_layer may
  * be NULL. logits [sum of n_logits][V], in the order of the rows; NULL when none wants any. The
  * bits of a chunk's results do not depend on its neighbours, nor on how its sequence was cut. */
 enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
                                     int n_chunks, baton_layer_fn on_layer, void *arg,
                                     float *logits) BATON_MUST_CHECK;
+
+/* Runs pooled states through the model's own head for them, if it has one: x [n_rows][C] becomes
+ * results [n_rows][n_pooled]. At most BATON_POOL_ROWS rows. The bits of a row do not depend on the
+ * others. */
+enum { BATON_POOL_ROWS = 32 };
+void baton_engine_pool(struct baton_engine *engine, const float *x, int n_rows, float *results);
 
 /* A forward of one chunk: tokens [T]. logits [V] of the last position, or NULL. */
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,

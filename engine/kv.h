@@ -56,8 +56,8 @@ struct baton_kv_growth_options {
 
 struct baton_kv_pool_options {
     const char *dtype; /* of the elements: "f32", "f16", "q8"; NULL or "auto": f32 where all of the
-                          model's matrices are, else f16. INVALID also when heads are too wide
-                          for q8 */
+                          model's matrices are and in encoders, else f16. INVALID also when heads
+                          are too wide for q8 */
     int n_blocks;
     bool is_shared; /* other processes may map it to read, unless it slides; IO where the kernel has
                        no such memory */

@@ -38,7 +38,8 @@ enum baton_window_rule {
 enum baton_activation_key {
     BATON_KEY_HIDDEN_ACT,
     BATON_KEY_HIDDEN_ACTIVATION, /* or hidden_act; "gelu" is its tanh form */
-    BATON_KEY_ACTIVATION_FUNCTION
+    BATON_KEY_ACTIVATION_FUNCTION,
+    BATON_KEY_ACTIVATION_OR_GATE /* activation_function, where "swiglu" is a gated MLP with silu */
 };
 
 enum baton_epsilon_key {
@@ -64,6 +65,7 @@ struct baton_arch {
     enum baton_qk_norm qk_norm;
     enum baton_window_rule window;
     bool has_learned_positions; /* else rotary ones */
+    bool has_embed_norm;
     bool rotates_pairs;
     bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config has */
     bool never_has_out_bias; /* attention_bias means queries, keys and values alone */

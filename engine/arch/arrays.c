@@ -44,14 +44,9 @@ static struct baton_array head_norm(const struct baton_spec *spec, int layer, in
     return array;
 }
 
-static bool has_input_norm(const struct baton_spec *spec)
-{
-    return spec->form != BATON_BLOCK_POST;
-}
-
 static bool has_mlp_norm(const struct baton_spec *spec)
 {
-    return spec->form == BATON_BLOCK_PARALLEL ? spec->mlp_has_norm : spec->form != BATON_BLOCK_POST;
+    return spec->form == BATON_BLOCK_PARALLEL ? spec->mlp_has_norm : baton_spec_has_pre_norms(spec);
 }
 
 /* up, with the gate before it if the MLP is gated, or the bias of these. */
@@ -101,9 +96,9 @@ static struct baton_array norm_of_layer(const struct baton_spec *spec, enum bato
 {
     switch (kind) {
     case BATON_ARRAY_ATTN_NORM:
-        return norm(spec, has_input_norm(spec));
+        return norm(spec, baton_spec_has_pre_norms(spec));
     case BATON_ARRAY_ATTN_NORM_BIAS:
-        return norm_bias(spec, has_input_norm(spec));
+        return norm_bias(spec, baton_spec_has_pre_norms(spec));
     case BATON_ARRAY_MLP_NORM:
         return norm(spec, has_mlp_norm(spec));
     case BATON_ARRAY_MLP_NORM_BIAS:
@@ -124,15 +119,16 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
     int n_ff = of->is_moe ? spec->moe.n_ff : of->n_ff;
+    bool has_bias = spec->has_mlp_bias && !(of->is_moe && spec->moe.has_no_biases);
     switch (kind) {
     case BATON_ARRAY_UP:
         return up_matrix(spec, n_ff);
     case BATON_ARRAY_UP_BIAS:
-        return up(spec, spec->has_mlp_bias ? n_ff : 0, 1);
+        return up(spec, has_bias ? n_ff : 0, 1);
     case BATON_ARRAY_DOWN:
         return matrix(spec->n_embd, n_ff);
     case BATON_ARRAY_DOWN_BIAS:
-        return vector(spec->has_mlp_bias ? spec->n_embd : 0);
+        return vector(has_bias ? spec->n_embd : 0);
     default:
         return none();
     }
@@ -153,6 +149,8 @@ static struct baton_array mixture_of_layer(const struct baton_spec *spec,
         return router;
     case BATON_ARRAY_ROUTER_BIAS:
         return vector(spec->has_router_bias ? router.n_rows : 0);
+    case BATON_ARRAY_MIXTURE_BIAS:
+        return vector(moe->has_one_bias ? spec->n_embd : 0);
     case BATON_ARRAY_SHARED_UP:
         return up_matrix(spec, moe->n_ff_shared);
     case BATON_ARRAY_SHARED_DOWN:
@@ -206,6 +204,7 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
         return mlp_of_layer(spec, kind, layer);
     case BATON_ARRAY_ROUTER:
     case BATON_ARRAY_ROUTER_BIAS:
+    case BATON_ARRAY_MIXTURE_BIAS:
     case BATON_ARRAY_SHARED_UP:
     case BATON_ARRAY_SHARED_DOWN:
         return mixture_of_layer(spec, kind, layer);
@@ -240,25 +239,54 @@ static struct baton_array per_layer_of_model(const struct baton_spec *spec,
                : norm;
 }
 
+/* They are kept exact: they are small, and they are applied once a text. */
+static struct baton_array pooled_stage(const struct baton_spec *spec, int stage, bool is_bias)
+{
+    const struct baton_pooled_stage *of = &spec->pooled_stages[stage];
+    if (stage >= spec->n_pooled_stages)
+        return none();
+    if (is_bias)
+        return vector(of->has_bias ? of->n_out : 0);
+    struct baton_array array =
+        matrix(of->n_out, stage ? spec->pooled_stages[stage - 1].n_out : spec->n_embd);
+    array.is_exact = true;
+    return array;
+}
+
 static struct baton_array of_model(const struct baton_spec *spec, enum baton_array_kind kind)
 {
     switch (kind) {
     case BATON_ARRAY_TOKEN_EMBEDDING:
         return matrix(spec->n_vocab, spec->n_embd);
     case BATON_ARRAY_POSITION_EMBEDDING:
-        return table(spec->has_learned_positions ? spec->n_context : 0, spec->n_embd);
+        return table(spec->has_learned_positions ? spec->position_offset + spec->n_context : 0,
+                     spec->n_embd);
+    case BATON_ARRAY_TOKEN_TYPES:
+        return table(spec->n_token_types, spec->n_embd);
+    case BATON_ARRAY_EMBED_NORM:
+        return norm(spec, spec->has_embed_norm);
+    case BATON_ARRAY_EMBED_NORM_BIAS:
+        return norm_bias(spec, spec->has_embed_norm);
     case BATON_ARRAY_PER_LAYER_TABLE:
     case BATON_ARRAY_PER_LAYER_IN:
     case BATON_ARRAY_PER_LAYER_IN_NORM:
         return per_layer_of_model(spec, kind);
     case BATON_ARRAY_FINAL_NORM:
-        return norm(spec, true);
+        return norm(spec, spec->form != BATON_BLOCK_OUTER);
     case BATON_ARRAY_FINAL_NORM_BIAS:
-        return norm_bias(spec, true);
+        return norm_bias(spec, spec->form != BATON_BLOCK_OUTER);
     case BATON_ARRAY_HEAD:
         return matrix(spec->has_tied_head ? 0 : spec->n_vocab, spec->n_embd);
     case BATON_ARRAY_HEAD_BIAS:
         return vector(spec->has_head_bias ? spec->n_vocab : 0);
+    case BATON_ARRAY_POOLED_1:
+        return pooled_stage(spec, 0, false);
+    case BATON_ARRAY_POOLED_1_BIAS:
+        return pooled_stage(spec, 0, true);
+    case BATON_ARRAY_POOLED_2:
+        return pooled_stage(spec, 1, false);
+    case BATON_ARRAY_POOLED_2_BIAS:
+        return pooled_stage(spec, 1, true);
     default:
         return none();
     }

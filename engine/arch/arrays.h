@@ -20,12 +20,15 @@
 
 enum baton_array_kind {
     BATON_ARRAY_TOKEN_EMBEDDING,    /* [V][C] */
-    BATON_ARRAY_POSITION_EMBEDDING, /* [n_context][C] */
+    BATON_ARRAY_POSITION_EMBEDDING, /* [position_offset + n_context][C] */
     BATON_ARRAY_PER_LAYER_TABLE,    /* [V][L P] */
     BATON_ARRAY_PER_LAYER_IN,       /* [L P][C] */
     BATON_ARRAY_PER_LAYER_IN_NORM,  /* [P] */
+    BATON_ARRAY_TOKEN_TYPES,        /* [n_token_types][C] */
+    BATON_ARRAY_EMBED_NORM,         /* [C] */
+    BATON_ARRAY_EMBED_NORM_BIAS,
 
-    BATON_ARRAY_ATTN_NORM, /* [C] n1 of spec.h's forms; POST has none */
+    BATON_ARRAY_ATTN_NORM, /* [C] n1 of spec.h's forms; POST and OUTER have none */
     BATON_ARRAY_ATTN_NORM_BIAS,
     BATON_ARRAY_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
     BATON_ARRAY_MLP_NORM_BIAS,
@@ -39,11 +42,12 @@ enum baton_array_kind {
     BATON_ARRAY_DOWN_BIAS,
     BATON_ARRAY_ROUTER, /* [E][C], and a last row for the shared expert's gate */
     BATON_ARRAY_ROUTER_BIAS,
+    BATON_ARRAY_MIXTURE_BIAS,   /* [C] added to the sum of the experts */
     BATON_ARRAY_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
     BATON_ARRAY_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
-    BATON_ARRAY_ATTN_POST_NORM, /* [C] of attention's result: SANDWICH's n2, POST's n1 */
+    BATON_ARRAY_ATTN_POST_NORM, /* [C] of attention's result: SANDWICH's n2, else n1 */
     BATON_ARRAY_ATTN_POST_NORM_BIAS,
-    BATON_ARRAY_MLP_POST_NORM, /* [C] of the MLP's result: SANDWICH's n4, POST's n2 */
+    BATON_ARRAY_MLP_POST_NORM, /* [C] of the MLP's result: n4 of SANDWICH, n2 of POST and OUTER */
     BATON_ARRAY_MLP_POST_NORM_BIAS,
     BATON_ARRAY_Q_NORM, /* [D], or [H D] by spec.qk_norm */
     BATON_ARRAY_K_NORM, /* [D], or [G D] */
@@ -63,6 +67,10 @@ enum baton_array_kind {
     BATON_ARRAY_FINAL_NORM_BIAS,
     BATON_ARRAY_HEAD, /* [V][C]; none where the head is the token embedding */
     BATON_ARRAY_HEAD_BIAS,
+    BATON_ARRAY_POOLED_1, /* [n_out][C] the stages of a pooled state */
+    BATON_ARRAY_POOLED_1_BIAS,
+    BATON_ARRAY_POOLED_2, /* [n_out][n_out of stage 1] */
+    BATON_ARRAY_POOLED_2_BIAS,
 
     BATON_N_ARRAY_KINDS,
     BATON_FIRST_LAYER_ARRAY = BATON_ARRAY_ATTN_NORM,

@@ -138,12 +138,17 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
                                      struct baton_spec *spec, struct baton_why *why)
 {
     const char *key = "hidden_act", *name = config->hidden_act;
-    if (arch->activation == BATON_KEY_ACTIVATION_FUNCTION) {
+    if (arch->activation == BATON_KEY_ACTIVATION_FUNCTION ||
+        arch->activation == BATON_KEY_ACTIVATION_OR_GATE) {
         key = "activation_function";
         name = config->activation_function;
     } else if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && config->hidden_activation[0]) {
         key = "hidden_activation";
         name = config->hidden_activation;
+    }
+    if (arch->activation == BATON_KEY_ACTIVATION_OR_GATE && !strcmp(name, "swiglu")) {
+        spec->mlp = BATON_MLP_GATED;
+        name = "silu";
     }
     /* Early Gemma configs say "gelu"; the model was trained with the tanh form. */
     if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && !strcmp(name, "gelu"))
@@ -161,13 +166,28 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
 
 /* ---- flags and scales of the whole model ---- */
 
+static void set_encoder(const struct baton_arch *arch, const CONFIG *config,
+                        struct baton_spec *spec)
+{
+    spec->is_encoder = config->is_encoder;
+    spec->has_embed_norm = arch->has_embed_norm;
+    spec->position_offset = config->position_offset;
+    spec->n_token_types = arch->has_embed_norm ? config->n_token_types : 0;
+    spec->has_tied_head = config->tied_head || config->is_encoder; /* an encoder needs no head */
+    if (!config->is_encoder)
+        return;
+    spec->n_pooled_stages = config->pooled.n_stages;
+    memcpy(spec->pooled_stages, config->pooled.stages, sizeof spec->pooled_stages);
+}
+
 static void set_flags(const struct baton_arch *arch, const CONFIG *config, struct baton_spec *spec)
 {
     bool reads_biases = arch->features & BATON_FEATURE(ATTENTION_BIAS);
     spec->form = arch->form;
     spec->norm = arch->norm;
     spec->norm_has_bias = arch->norm_has_bias;
-    spec->mlp = arch->mlp;
+    if (arch->activation != BATON_KEY_ACTIVATION_OR_GATE)
+        spec->mlp = arch->mlp;
     spec->qk_norm = arch->qk_norm;
     spec->rotates_pairs = arch->rotates_pairs;
     spec->has_learned_positions = arch->has_learned_positions;
@@ -176,7 +196,7 @@ static void set_flags(const struct baton_arch *arch, const CONFIG *config, struc
         arch->has_out_bias || (reads_biases && config->attention_bias && !arch->never_has_out_bias);
     spec->has_mlp_bias = arch->has_mlp_bias || config->mlp_bias;
     spec->has_head_bias = arch->has_head_bias;
-    spec->has_tied_head = config->tied_head;
+    set_encoder(arch, config, spec);
     spec->score_scale = 1.0F / sqrtf((float)spec->layers[0].head_dim);
     spec->score_cap = (float)config->score_cap;
     spec->logit_cap = (float)config->logit_cap;

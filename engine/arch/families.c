@@ -1,6 +1,7 @@
 /* Every architecture as a row, from the modeling and configuration files of its family in
  * huggingface/transformers (src/transformers/models/FAMILY); minicpm from
- * openbmb/MiniCPM-2B-sft-bf16 (modeling_minicpm.py). */
+ * openbmb/MiniCPM-2B-sft-bf16 (modeling_minicpm.py), nomic_bert from nomic-ai/nomic-bert-2048
+ * (modeling_hf_nomic_bert.py). */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,10 @@
 #define GRANITE                                                                                    \
     (BY(EMBEDDING_MULTIPLIER) | BY(RESIDUAL_MULTIPLIER) | BY(ATTENTION_MULTIPLIER) |               \
      BY(LOGITS_SCALING))
+
+#define ENCODER                                                                                    \
+    .form = BATON_BLOCK_OUTER, .norm = BATON_LAYER_NORM, .norm_has_bias = true,                    \
+    .has_embed_norm = true, .mlp = BATON_MLP_PLAIN
 
 const struct baton_arch baton_families[] = {
     {.model_type = "gpt2",
@@ -169,7 +174,7 @@ const struct baton_arch baton_families[] = {
      .tensors = &baton_names_gemma2,
      .gguf = &baton_names_gguf,
      .features = BY(QK_NORM) | BY(ATTENTION_BIAS) | BY(QUERY_SCALAR) | BY(LOGIT_CAP) |
-                 BY(WINDOW_PATTERN) | BY(LOCAL_ROPE) | WINDOWS | ROPE,
+                 BY(WINDOW_PATTERN) | BY(LOCAL_ROPE) | BY(BIDIRECTIONAL) | WINDOWS | ROPE,
      .form = BATON_BLOCK_SANDWICH,
      .norm = BATON_RMS_NORM,
      .mlp = BATON_MLP_GATED,
@@ -198,6 +203,42 @@ const struct baton_arch baton_families[] = {
      .qk_norm = BATON_QK_NORM_HEAD,
      .window = BATON_WINDOW_PATTERN_LAST,
      .refine = baton_refine_gemma4},
+    {.model_type = "bert",
+     .tensors = &baton_names_bert,
+     .gguf = &baton_names_gguf_encoder,
+     ENCODER,
+     .epsilon = BATON_KEY_LAYER_NORM_EPS,
+     .has_learned_positions = true,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_mlp_bias = true,
+     .refine = baton_refine_bert},
+    {.model_type = "roberta",
+     .tensors = &baton_names_roberta,
+     ENCODER,
+     .epsilon = BATON_KEY_LAYER_NORM_EPS,
+     .has_learned_positions = true,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_mlp_bias = true,
+     .refine = baton_refine_bert},
+    {.model_type = "xlm-roberta",
+     .tensors = &baton_names_roberta,
+     ENCODER,
+     .epsilon = BATON_KEY_LAYER_NORM_EPS,
+     .has_learned_positions = true,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_mlp_bias = true,
+     .refine = baton_refine_bert},
+    {.model_type = "nomic_bert",
+     .tensors = &baton_names_nomic,
+     .gguf = &baton_names_gguf_encoder,
+     .features = BY(QKV_BIAS) | BY(MLP_BIAS) | MIXTURE,
+     ENCODER,
+     .epsilon = BATON_KEY_LAYER_NORM_EPSILON,
+     .activation = BATON_KEY_ACTIVATION_OR_GATE,
+     .refine = baton_refine_nomic},
     {.model_type = "phi",
      .tensors = &baton_names_phi,
      .gguf = &baton_names_gguf_whole,

@@ -11,6 +11,8 @@ static const struct baton_tensor_row top[] = {
     {TENSOR("output_norm.bias", FINAL_NORM_BIAS)},
     {TENSOR("output.weight", HEAD)},
     {TENSOR("output.bias", HEAD_BIAS)},
+    {TENSOR("dense_2.weight", POOLED_1)}, /* EmbeddingGemma's */
+    {TENSOR("dense_3.weight", POOLED_2)},
 };
 
 static const struct baton_tensor_row norms[] = {
@@ -148,3 +150,27 @@ const struct baton_tensor_names baton_names_gguf_seed_oss = {
 
 const struct baton_tensor_names baton_names_gguf_arcee = {
     NAMES, .lists = {LIST(top), LIST(norms), LIST(paired_qkv), LIST(whole_mlp)}};
+
+/* ---- encoders ---- */
+
+static const struct baton_tensor_row encoder_rows[] = {
+    {TENSOR("token_embd.weight", TOKEN_EMBEDDING)},
+    {TENSOR("position_embd.weight", POSITION_EMBEDDING)},
+    {TENSOR("token_types.weight", TOKEN_TYPES)},
+    {TENSOR("token_embd_norm.weight", EMBED_NORM)},
+    {TENSOR("token_embd_norm.bias", EMBED_NORM_BIAS)},
+    {TENSOR("attn_output.weight", OUT)},
+    {TENSOR("attn_output.bias", OUT_BIAS)},
+    {TENSOR("attn_output_norm.weight", ATTN_POST_NORM)},
+    {TENSOR("attn_output_norm.bias", ATTN_POST_NORM_BIAS)},
+    {TENSOR("layer_output_norm.weight", MLP_POST_NORM)},
+    {TENSOR("layer_output_norm.bias", MLP_POST_NORM_BIAS)},
+    {TENSOR("cls.weight", POOLED_1)},
+    {TENSOR("cls.bias", POOLED_1_BIAS)},
+    {TENSOR("cls.output.weight", POOLED_2)},
+    {TENSOR("cls.output.bias", POOLED_2_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gguf_encoder = {
+    NAMES,
+    .lists = {LIST(encoder_rows), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp), LIST(experts)}};

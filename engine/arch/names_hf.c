@@ -103,7 +103,8 @@ const struct baton_tensor_names baton_names_gemma2 = {
     .prefix = "model.",
     .layer_prefix = "layers.",
     .norms_less_one = true,
-    .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp)}};
+    .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(baton_dense_modules)}};
 
 const struct baton_tensor_names baton_names_glm4 = {
     .prefix = "model.",

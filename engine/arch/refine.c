@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 #define CONFIG struct baton_model_config
 
 /* ---- dense models ---- */
@@ -20,6 +22,10 @@ enum baton_err baton_refine_gemma(const CONFIG *config, struct baton_spec *spec,
     (void)why;
     spec->embed_scale = (float)sqrt((double)config->n_embd); /* no key of the config has it */
     set_query_scalar(config, spec);
+    /* An encoder's window is centred: half of it lies behind a position, half after it. */
+    for (int i = 0; config->is_encoder && i < spec->n_layers; i++)
+        if (spec->layers[i].window)
+            spec->layers[i].window = spec->layers[i].window / 2 + 1;
     return BATON_OK;
 }
 
@@ -168,6 +174,24 @@ enum baton_err baton_refine_seed_oss(const CONFIG *config, struct baton_spec *sp
     return BATON_OK;
 }
 
+/* ---- encoders ---- */
+
+enum baton_err baton_refine_bert(const CONFIG *config, struct baton_spec *spec,
+                                 struct baton_why *why)
+{
+    (void)spec;
+    if (config->position_embedding_type[0] &&
+        strcmp(config->position_embedding_type, "absolute") != 0)
+        return baton_fail(why, BATON_INVALID,
+                          "position_embedding_type: \"%s\" is not supported in a %s model "
+                          "(supported: absolute)",
+                          config->position_embedding_type, config->model_type);
+    if (config->is_decoder)
+        return baton_fail(why, BATON_INVALID, "is_decoder: true is not supported in a %s model",
+                          config->model_type);
+    return BATON_OK;
+}
+
 /* ---- mixtures of experts ---- */
 
 static enum baton_err set_experts(const CONFIG *config, int n_ff, struct baton_spec *spec,
@@ -308,5 +332,47 @@ enum baton_err baton_refine_gemma4(const CONFIG *config, struct baton_spec *spec
     enum baton_err err = set_experts(config, config->moe_n_ff, spec, why);
     spec->moe.n_ff_shared = config->n_ff;
     spec->moe.is_beside = true;
+    return err;
+}
+
+/* Refuses the variants of nomic_bert that no embedding model of the family has. */
+static enum baton_err check_nomic(const CONFIG *config, struct baton_why *why)
+{
+    const struct {
+        const char *text;
+        bool is_set;
+    } refused[] = {
+        {"causal: true", config->is_causal},
+        {"prenorm: true", config->is_prenorm},
+        {"use_rms_norm: true", config->uses_rms_norm},
+        {"parallel_block: true", config->is_parallel},
+        {"mlp_fc2_bias: another value than mlp_fc1_bias", config->mlp_out_bias != config->mlp_bias},
+        {"rotary_scaling_factor: a number", config->rotary_scaling_factor > 0},
+        {"rotary_emb_scale_base: a number", config->rotary_scale_base > 0},
+        {"expert_choice_router: true", config->expert_choice},
+    };
+    for (size_t i = 0; i < BATON_N_OF(refused); i++)
+        if (refused[i].is_set)
+            return baton_fail(why, BATON_INVALID, "%s is not supported in a nomic_bert model",
+                              refused[i].text);
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_nomic(const CONFIG *config, struct baton_spec *spec,
+                                  struct baton_why *why)
+{
+    enum baton_err err = check_nomic(config, why);
+    spec->has_qkv_bias = spec->has_out_bias = config->qkv_bias;
+    if (err || !config->moe_interval || !config->n_experts)
+        return err;
+    err = set_experts(config, config->n_ff, spec, why);
+    spec->moe.renormalises = config->norm_topk_prob;
+    spec->moe.has_no_biases = true;
+    spec->moe.has_one_bias = !config->gguf_names;
+    for (int i = 0; i < spec->n_layers; i++)
+        if (i % config->moe_interval != 1 % config->moe_interval) {
+            spec->layers[i].is_moe = false;
+            spec->layers[i].n_ff = config->n_ff;
+        }
     return err;
 }

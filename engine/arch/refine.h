@@ -52,6 +52,10 @@ BATON_REFINE(qwen2_moe);
 BATON_REFINE(granitemoe);
 /* The same, or a plain MLP under the shared expert's names; often no rotation. */
 BATON_REFINE(granitemoehybrid);
+/* Variants that are not computed. */
+BATON_REFINE(bert);
+/* Likewise; a plain or a gated MLP, experts in some layers. */
+BATON_REFINE(nomic);
 /* Sinks, clipped experts with biases, MXFP4. */
 BATON_REFINE(gpt_oss);
 

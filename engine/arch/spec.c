@@ -118,10 +118,17 @@ static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why 
         return baton_fail(why, BATON_INVALID,
                           "shared expert's feed-forward width: must be in 0..%d, not %d",
                           BATON_MAX_WIDTH, moe->n_ff_shared);
-    if (!err && spec->mlp != BATON_MLP_GATED)
-        return baton_fail(why, BATON_INVALID, "experts must have a gate");
     if (!err && moe->is_beside && (spec->form != BATON_BLOCK_SANDWICH || !moe->n_ff_shared))
         return baton_fail(why, BATON_INVALID, "experts beside an MLP need one, and four norms");
+    return err;
+}
+
+static enum baton_err check_encoder(const struct baton_spec *spec, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    for (int i = 0; !err && i < spec->n_pooled_stages; i++)
+        err = check_range("width of a pooled state", spec->pooled_stages[i].n_out, BATON_MAX_WIDTH,
+                          why);
     return err;
 }
 
@@ -146,6 +153,8 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         err = check_per_layer(spec, why);
     if (!err && has_mixtures(spec))
         err = check_moe(spec, why);
+    if (!err)
+        err = check_encoder(spec, why);
     if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))
         return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1, not %g",
                           (double)spec->norm_epsilon);

@@ -14,9 +14,13 @@
  *         SANDWICH   x += n2 A(n1 x);      x += n4 M(n3 x)
  *         POST       x += n1 A(x);         x += n2 M(x)
  *         PARALLEL   x += A(n1 x) + M(n1 x), or M(n2 x) where mlp_has_norm
+ *         OUTER      x = n1(x + A(x));     x = n2(x + M(x)), and no norm after the last layer
  *         x += norm(O(act(G x) * e[layer]))     where n_per_layer
  *         x *= the layer's scale                where has_layer_scales
  *     logits = cap(head(norm x) * logit_scale)
+ *
+ * An encoder has no logits. Its positions see all of their text, so that a text runs in one piece,
+ * and its keys and values are of no use afterwards: its layers share the blocks of the first one.
  *
  * Ownership: plain data, copied freely.
  * Threading: pure.
@@ -33,7 +37,8 @@ enum baton_block_form {
     BATON_BLOCK_PRE,
     BATON_BLOCK_SANDWICH,
     BATON_BLOCK_POST,
-    BATON_BLOCK_PARALLEL
+    BATON_BLOCK_PARALLEL,
+    BATON_BLOCK_OUTER
 };
 
 /* How a row is normalised. */
@@ -80,7 +85,8 @@ struct baton_layer_spec {
     int n_kv_heads;       /* G */
     int head_dim;         /* D */
     int n_ff;             /* F of a dense layer */
-    int window;           /* a position sees the last `window` positions, itself included; 0: all */
+    int window;           /* a position sees the last `window` positions, itself included, and an
+                             encoder's as many after it; 0: all */
     int rope;             /* index of spec.ropes; -1: none */
     int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one */
     bool is_moe;          /* its feed-forward part is a mixture of experts */
@@ -93,6 +99,8 @@ struct baton_moe_spec {
     int n_ff;             /* F of an expert */
     int n_ff_shared;      /* F of the expert that every row takes; 0: there is none */
     bool renormalises;    /* the chosen experts' weights sum to 1; else a softmax over all E */
+    bool has_no_biases;   /* of the experts, where the dense layers have them */
+    bool has_one_bias;    /* it is added to the sum of the experts' results */
     bool has_shared_gate; /* the shared expert's result is multiplied by sigmoid(gate x) */
     /* SANDWICH only: the shared expert, which reads n3 x, and the others, which read a norm of
      * their own, have norms of their results. The router reads x by a third norm times C^-1/2, and
@@ -131,7 +139,11 @@ struct baton_spec {
 
     bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias, has_router_bias;
     bool has_learned_positions;
-    bool has_tied_head; /* unless the checkpoint has a head's tensor */
+    int position_offset; /* rows of the table of positions before that of position 0 */
+    int n_token_types;   /* rows of the table that tells the parts of a pair apart; 0: none */
+    bool has_embed_norm; /* the sum of a row's embeddings is normed */
+    bool is_encoder;     /* a position sees the whole text */
+    bool has_tied_head;  /* unless the checkpoint has a head's tensor */
 
     int n_per_layer; /* P, the width of a token's input to each layer; 0: there is none */
     bool has_layer_scales;
@@ -139,6 +151,8 @@ struct baton_spec {
     float logit_cap;                                /* 0: none */
 
     struct baton_moe_spec moe;
+    int n_pooled_stages;
+    struct baton_pooled_stage pooled_stages[BATON_MAX_POOLED_STAGES];
     int n_ropes;
     struct baton_rope_spec ropes[BATON_MAX_ROPES];
     struct baton_layer_spec layers[BATON_MAX_LAYERS]; /* [L] */
@@ -155,10 +169,22 @@ static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
     return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
 }
 
-/* Whether the results of attention and the MLP are normed. */
+/* Whether there are norms after attention and the MLP, and before them. */
 static inline bool baton_spec_has_post_norms(const struct baton_spec *spec)
 {
-    return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH;
+    return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH ||
+           spec->form == BATON_BLOCK_OUTER;
+}
+
+static inline bool baton_spec_has_pre_norms(const struct baton_spec *spec)
+{
+    return spec->form != BATON_BLOCK_POST && spec->form != BATON_BLOCK_OUTER;
+}
+
+/* The layer whose blocks hold the K and V that a layer reads. */
+static inline int baton_spec_kv_layer(const struct baton_spec *spec, int layer)
+{
+    return spec->is_encoder ? 0 : spec->layers[layer].kv_from;
 }
 
 /* Whether a layer computes K and V of its own. */
@@ -183,6 +209,13 @@ static inline int baton_spec_per_layer_width(const struct baton_spec *spec)
 int baton_spec_most_q_width(const struct baton_spec *spec);
 int baton_spec_most_qkv_width(const struct baton_spec *spec);
 int baton_spec_most_n_ff(const struct baton_spec *spec);
+
+/* Values of an embedding, or scores of a pair. */
+static inline int baton_spec_n_pooled(const struct baton_spec *spec)
+{
+    return spec->n_pooled_stages ? spec->pooled_stages[spec->n_pooled_stages - 1].n_out
+                                 : spec->n_embd;
+}
 
 /* The bounds that hold for every architecture: KV heads divide the heads, a layer reads K and V of
  * its own sizes, no size is absurd. H x D need not be C. */

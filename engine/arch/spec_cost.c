@@ -54,6 +54,8 @@ double baton_spec_head_weights(const struct baton_spec *spec)
 int baton_spec_chunk(const struct baton_spec *spec)
 {
     const struct baton_moe_spec *moe = &spec->moe;
+    if (spec->is_encoder) /* no stream waits behind a step */
+        return BATON_ENCODER_CHUNK;
     if (!moe->n_experts)
         return BATON_DENSE_CHUNK;
     int n_rows = BATON_DENSE_CHUNK * moe->n_experts / moe->n_chosen;

@@ -38,7 +38,7 @@ double baton_spec_head_weights(const struct baton_spec *spec);
 /* Rows of a prompt to compute at once: so many that reading the weights takes little of the time.
  * An expert of a mixture gets k of E rows, so a mixture needs E / k times as many, up to
  * MOST_CHUNK. */
-enum { BATON_DENSE_CHUNK = 128, BATON_MOST_CHUNK = 1024 };
+enum { BATON_DENSE_CHUNK = 128, BATON_ENCODER_CHUNK = 512, BATON_MOST_CHUNK = 1024 };
 int baton_spec_chunk(const struct baton_spec *spec);
 
 /* The positions that a row sees of n_positions up to and including its own; window 0: all. */

@@ -8,14 +8,21 @@
 
 /* The prefixes of models inside larger ones, and of models saved without their head. */
 static const char *const prefixes[] = {
-    "model.",          "language_model.model.", "model.language_model.",
-    "language_model.", "transformer.",          "",
+    "model.",
+    "language_model.model.",
+    "model.language_model.",
+    "language_model.",
+    "transformer.",
+    "bert.",
+    "roberta.",
+    "new.",
+    "",
 };
 
 /* Buffers that older files hold: rotation frequencies and causal masks, which code recomputes. */
 static const char *const constants[] = {
-    ".rotary_emb.inv_freq",   ".attn.bias", ".attn.masked_bias", ".attention.bias",
-    ".attention.masked_bias",
+    ".rotary_emb.inv_freq",   ".attn.bias",    ".attn.masked_bias", ".attention.bias",
+    ".attention.masked_bias", ".position_ids",
 };
 
 const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,
@@ -59,6 +66,8 @@ const char *baton_tensor_name(const struct baton_tensor_names *names,
     int n = 0;
     if (baton_array_is_of_layer(row->kind))
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix, layer);
+    else if (row->is_bare)
+        *name = 0;
     else if (row->kind == BATON_ARRAY_HEAD || row->kind == BATON_ARRAY_HEAD_BIAS)
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", head_prefix(prefix));
     else
@@ -187,6 +196,13 @@ static void split_alternating(struct baton_named_tensor *tensor)
     }
 }
 
+/* The rows of its array that a row's tensor holds; a plain MLP has no gate. */
+static enum baton_slice slice_in(const struct baton_spec *spec, const struct baton_tensor_row *row)
+{
+    return spec->mlp == BATON_MLP_PLAIN && row->slice == BATON_SLICE_UP ? BATON_SLICE_ALL
+                                                                        : row->slice;
+}
+
 static struct baton_tensor_slice slice_of_router(const struct baton_spec *spec,
                                                  enum baton_slice slice)
 {
@@ -208,19 +224,20 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                         .n_slices = 1,
                                         .slices = {{.n = array->n_rows}}};
     bool is_qkv = row->kind == BATON_ARRAY_QKV || row->kind == BATON_ARRAY_QKV_BIAS;
-    if (is_qkv && row->slice == BATON_SLICE_ALL)
+    enum baton_slice slice = slice_in(spec, row);
+    if (is_qkv && slice == BATON_SLICE_ALL)
         split_qkv(spec, &tensor);
     else if (is_qkv)
-        tensor.slices[0] = slice_of_qkv(spec, array->layer, row, row->slice);
-    else if (row->kind == BATON_ARRAY_ROUTER && row->slice != BATON_SLICE_ALL)
-        tensor.slices[0] = slice_of_router(spec, row->slice);
+        tensor.slices[0] = slice_of_qkv(spec, array->layer, row, slice);
+    else if (row->kind == BATON_ARRAY_ROUTER && slice != BATON_SLICE_ALL)
+        tensor.slices[0] = slice_of_router(spec, slice);
     else if (row->alternates)
         split_alternating(&tensor);
-    else if (row->slice != BATON_SLICE_ALL)
-        tensor.slices[0] = half_of_up(array->n_rows, row->slice);
+    else if (slice != BATON_SLICE_ALL)
+        tensor.slices[0] = half_of_up(array->n_rows, slice);
     else if (row->kind == BATON_ARRAY_Q_NORM || row->kind == BATON_ARRAY_K_NORM)
         tensor.slices[0].order = order_in_heads(spec, array->layer);
-    if (row->slice != BATON_SLICE_ALL)
+    if (slice != BATON_SLICE_ALL)
         tensor.n_rows = tensor.slices[0].n;
     return tensor;
 }
@@ -243,5 +260,9 @@ int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_t
     shape[n++] = tensor->n_rows;
     if (!tensor->row->transposed && !tensor->is_vector)
         shape[n++] = tensor->n_columns;
+    if (!tensor->n_experts || !tensor->row->is_flat)
+        return n;
+    shape[1] *= shape[0];
+    memmove(shape, shape + 1, (size_t)--n * sizeof *shape);
     return n;
 }

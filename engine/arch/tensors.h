@@ -44,6 +44,8 @@ struct baton_tensor_row {
     bool paired;     /* q, k: a head's rows i and i + D / 2 stand side by side */
     bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
     bool alternates; /* up: rows of gate and up alternate */
+    bool is_flat;    /* experts: stored with no dimension of their own, [E n_rows][n_columns] */
+    bool is_bare;    /* outside of the layers: its name has no prefix */
     const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
                            their scales [..][32 columns]; NULL: the tensor holds plain numbers */
 };

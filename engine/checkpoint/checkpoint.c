@@ -97,7 +97,13 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     facts->rms_norm_eps = config->rms_norm_eps;
     facts->bos_id = config->bos_id;
     facts->sampling = config->sampling;
-    facts->pooling = config->pooling;
+    facts->pooling = config->pooled.pooling;
+    facts->is_encoder = config->is_encoder;
+    facts->scores_pairs = config->scores_pairs;
+    if (config->pooled.n_stages)
+        facts->n_pooled = config->pooled.stages[config->pooled.n_stages - 1].n_out;
+    else
+        facts->n_pooled = config->n_embd;
     facts->n_eos = config->n_eos;
     memcpy(facts->fim_ids, config->fim_ids, sizeof facts->fim_ids);
     memcpy(facts->eos_ids, config->eos_ids, sizeof facts->eos_ids);

@@ -17,6 +17,7 @@ struct baton_model_facts {
     bool has_blocks;          /* the tensors have ggml's formats, as a GGUF file's do */
     int64_t n_vocab;          /* V */
     int64_t n_embd;           /* C; 0: not in the config */
+    int64_t n_pooled;         /* values of an embedding; 0: not in the config */
     int64_t n_context_tokens; /* prompt and output together */
     int n_layers, n_heads, n_kv_heads, n_ff; /* 0: not in the config */
     double rope_theta, rms_norm_eps;         /* 0: not in the config */
@@ -26,6 +27,8 @@ struct baton_model_facts {
     int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */
     /* the token that an empty prompt is replaced by; -1: none */
     int64_t bos_id;
+    bool is_encoder;                         /* it embeds or scores texts, and generates none */
+    bool scores_pairs;                       /* it is a reranker */
     enum baton_pooling pooling;              /* the pooling of embeddings; NONE: not in the files */
     struct baton_sampling_defaults sampling; /* the authors' recommendation */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/gguf/model.h"
@@ -112,6 +113,11 @@ enum baton_err baton_model_files_visit(const char *model_path, enum baton_model_
             baton_model_files_has(model_path, INDEX_NAME))
             err = read_index(model_path, &index, names, &n_names, why);
     }
+    static const char *const dense[] = {BATON_DENSE_FILES};
+    for (size_t i = 0; part == BATON_PART_WEIGHTS && i < BATON_N_OF(dense) && n_names < MAX_SHARDS;
+         i++)
+        if (baton_model_files_has(model_path, dense[i]))
+            names[n_names++] = dense[i];
     for (size_t i = 0; i < n_names && !err; i++) {
         char path[PATH_MAX];
         err = baton_file_path(path, model_path, names[i], why);

@@ -2,7 +2,8 @@
  *
  *     config.json                            how the model is built
  *     tokenizer.json, or vocab.json and merges.txt
- *     model.safetensors, or the shards that model.safetensors.index.json names
+ *     model.safetensors, or the shards that model.safetensors.index.json names; and those of
+ *                            sentence-transformers' dense modules
  *
  * This is the layout of a Hugging Face checkout. A model whose path is a file is a GGUF model
  * (gguf/model.h): its file, or its set of shards, holds the weights and all other parts.
@@ -20,6 +21,9 @@
 #include "common/base/error.h"
 
 enum baton_model_part { BATON_PART_CONFIG, BATON_PART_TOKENIZER, BATON_PART_WEIGHTS };
+
+/* The weights of dense modules; their tensors have the folder's name before their own. */
+#define BATON_DENSE_FILES "2_Dense/model.safetensors", "3_Dense/model.safetensors"
 
 /* Calls visit with the path of each file of the part, in an order that depends on names alone, and
  * stops at the first error. A required file is visited even when it is missing: opening it then

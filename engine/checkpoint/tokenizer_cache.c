@@ -250,7 +250,7 @@ static enum baton_err set_flags(const struct reading *reading)
 {
     struct baton_tokenizer_tables *tables = reading->tables;
     const struct header *header = &reading->header;
-    if (header->model > BATON_TOKENIZER_UNIGRAM ||
+    if (header->model > BATON_TOKENIZER_WORDPIECE ||
         (header->model == BATON_TOKENIZER_UNIGRAM) != (header->n_scores > 0) ||
         (header->unk_id != BATON_NO_TOKEN && !is_token(tables, header->unk_id)))
         return corrupt(reading, "has an unknown model");

@@ -47,10 +47,13 @@ enum baton_normalizer_kind {
     BATON_NORMALIZER_NFKC,
     BATON_NORMALIZER_NFKD,
     BATON_NORMALIZER_LOWERCASE,
-    BATON_NORMALIZER_STRIP_ACCENTS, /* drops characters of the category Mark */
-    BATON_NORMALIZER_STRIP,         /* drops white space on the left, on the right */
-    BATON_NORMALIZER_PRECOMPILED,   /* content: SentencePiece's character map in base64 */
-    BATON_NORMALIZER_NMT            /* drops control characters, other spaces become U+0020 */
+    BATON_NORMALIZER_STRIP_ACCENTS,    /* drops characters of the category Mark */
+    BATON_NORMALIZER_STRIP,            /* drops white space on the left, on the right */
+    BATON_NORMALIZER_PRECOMPILED,      /* content: SentencePiece's character map in base64 */
+    BATON_NORMALIZER_CLEAN,            /* BERT's: drops control characters, spaces become U+0020 */
+    BATON_NORMALIZER_SPACE_CJK,        /* spaces around Chinese characters */
+    BATON_NORMALIZER_STRIP_NONSPACING, /* drops characters of the category Mn */
+    BATON_NORMALIZER_NMT               /* drops control characters, other spaces become U+0020 */
 };
 
 struct baton_normalizer_step {

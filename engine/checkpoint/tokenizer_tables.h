@@ -64,7 +64,13 @@ struct baton_added_row {
     bool single_word;    /* matches only where no word character is beside it */
 };
 
-enum baton_tokenizer_model { BATON_TOKENIZER_BPE, BATON_TOKENIZER_UNIGRAM };
+enum baton_tokenizer_model {
+    BATON_TOKENIZER_BPE,
+    BATON_TOKENIZER_UNIGRAM,
+    BATON_TOKENIZER_WORDPIECE /* tokens that begin a word begin with BATON_WORD_BEGINS */
+};
+
+#define BATON_WORD_BEGINS "\xe2\x96\x81" /* U+2581 */
 
 struct baton_tokenizer_tables {
     char file[PATH_MAX]; /* the file read, for messages */

@@ -42,6 +42,12 @@ static int count_together(const struct baton_forward *forward, int first)
     return n;
 }
 
+/* The positions after its own that a row may see. */
+static int count_ahead(const struct baton_row *row, int window)
+{
+    return !row->n_text ? 0 : window ? window - 1 : row->n_text;
+}
+
 static void attend_together(const struct layer_loop *loop, int first, int n, int head, int end_head,
                             int worker)
 {
@@ -49,6 +55,7 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
     const struct baton_spec *spec = &forward->model->spec;
     const struct baton_layer_spec *of = &spec->layers[loop->layer];
     const struct baton_row *row = &forward->rows[first];
+    int kv_layer = baton_spec_kv_layer(spec, loop->layer);
     size_t qkv_width = (size_t)baton_spec_qkv_width(spec, loop->layer);
     size_t q_width = (size_t)baton_spec_q_width(spec, loop->layer), at = (size_t)first;
     const struct baton_attend job = {
@@ -56,8 +63,8 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .q_stride = qkv_width,
         .out = forward->attn_out + at * q_width,
         .out_stride = q_width,
-        .layer = baton_kv_layer(row->seq->kv, of->kv_from),
-        .blocks = baton_seq_numbers(row->seq, of->kv_from),
+        .layer = baton_kv_layer(row->seq->kv, kv_layer),
+        .blocks = baton_seq_numbers(row->seq, kv_layer),
         .dtype = baton_kv_element(row->seq->kv),
         .n_rows = n,
         .first_position = row->position,
@@ -67,6 +74,8 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .scale = spec->score_scale,
         .score_cap = spec->score_cap,
         .window = of->window,
+        .n_ahead = count_ahead(row, of->window),
+        .n_positions = row->n_text,
         .sinks = forward->model->layers[loop->layer].attention.sinks,
         .state = forward->attn_scratch + (size_t)worker * forward->attn_scratch_floats,
     };

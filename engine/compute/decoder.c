@@ -4,12 +4,12 @@
 
 #include "engine/compute/per_layer.h"
 
-static void add_position(const struct baton_model *model, int position, float *x)
+/* Adds a row of a table. */
+static void add_row(const struct baton_model *model, const float *table, int row, float *x)
 {
     size_t n_embd = (size_t)model->spec.n_embd;
-    const float *embedding = model->position_embedding + (size_t)position * n_embd;
     for (size_t i = 0; i < n_embd; i++)
-        x[i] += embedding[i];
+        x[i] += table[(size_t)row * n_embd + i];
 }
 
 static void embed_row(const struct baton_model *model, const struct baton_row *row, float *x)
@@ -19,7 +19,9 @@ static void embed_row(const struct baton_model *model, const struct baton_row *r
     for (int i = 0; scale != 1 && i < model->spec.n_embd; i++)
         x[i] *= scale;
     if (model->position_embedding)
-        add_position(model, row->position, x);
+        add_row(model, model->position_embedding, model->spec.position_offset + row->position, x);
+    if (model->token_types)
+        add_row(model, model->token_types, row->type, x);
 }
 
 static void embed_rows(void *arg, int item, int worker)
@@ -35,6 +37,8 @@ static void embed_rows(void *arg, int item, int worker)
 void baton_decoder_embed(struct baton_forward *forward)
 {
     baton_forward_share_rows(forward, embed_rows, forward);
+    if (forward->model->spec.has_embed_norm)
+        baton_forward_norm_of(forward, &forward->model->embed_norm, forward->x, forward->x);
     baton_per_layer_embed(forward);
     baton_forward_rotate(forward);
 }
@@ -71,10 +75,10 @@ static void multiply_adapted(struct baton_forward *forward, int layer, enum bato
     baton_forward_linear(forward, matrices[slot], &input, out, epilogue);
 }
 
-/* The input of a part: the norm of x, or x itself in form POST. */
+/* The input of a part: the norm of x, or x itself in forms POST and OUTER. */
 static const float *norm_input(struct baton_forward *forward, const struct baton_norm *norm)
 {
-    if (forward->model->spec.form == BATON_BLOCK_POST)
+    if (!baton_spec_has_pre_norms(&forward->model->spec))
         return forward->x;
     baton_forward_norm(forward, norm);
     return forward->normed;
@@ -213,6 +217,17 @@ static void finish_layer(struct baton_forward *forward, int layer)
                                  &(struct scale_loop){.forward = forward, .scale = *scale});
 }
 
+/* Form OUTER: x is normed after the result of a part joined it. */
+static void finish_outer(struct baton_forward *forward, int layer)
+{
+    const struct baton_model *model = forward->model;
+    attn_out_to(forward, layer, forward->x, add(model));
+    baton_forward_norm_of(forward, &model->layers[layer].attention.post_norm, forward->x,
+                          forward->x);
+    run_mlp(forward, layer, forward->x, forward->x, add(model));
+    baton_forward_norm_of(forward, &model->layers[layer].mlp.post_norm, forward->x, forward->x);
+}
+
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
 {
     switch (forward->model->spec.form) {
@@ -225,6 +240,9 @@ void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
     case BATON_BLOCK_SANDWICH:
     case BATON_BLOCK_POST:
         finish_post(forward, layer);
+        break;
+    case BATON_BLOCK_OUTER:
+        finish_outer(forward, layer);
         break;
     }
     finish_layer(forward, layer);
@@ -248,9 +266,12 @@ static void cap_some(void *arg, int item, int worker)
                                 rest < CAPPED_PER_ITEM ? rest : CAPPED_PER_ITEM);
 }
 
-void baton_decoder_hidden(struct baton_forward *forward)
+const float *baton_decoder_hidden(struct baton_forward *forward)
 {
+    if (forward->model->spec.form == BATON_BLOCK_OUTER)
+        return forward->x;
     baton_forward_norm(forward, &forward->model->final_norm);
+    return forward->normed;
 }
 
 void baton_decoder_logits(struct baton_forward *forward, float *logits)
@@ -258,8 +279,7 @@ void baton_decoder_logits(struct baton_forward *forward, float *logits)
     const struct baton_spec *spec = &forward->model->spec;
     const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = spec->logit_scale};
     struct cap_loop loop = {.forward = forward, .logits = logits};
-    baton_decoder_hidden(forward);
-    multiply(forward, &forward->model->head, forward->normed, logits, scaled);
+    multiply(forward, &forward->model->head, baton_decoder_hidden(forward), logits, scaled);
     size_t n = (size_t)forward->n_rows * (size_t)spec->n_vocab;
     if (spec->logit_cap > 0)
         baton_pool_run(forward->pool, (int)((n + CAPPED_PER_ITEM - 1) / CAPPED_PER_ITEM), cap_some,

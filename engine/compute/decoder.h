@@ -1,5 +1,5 @@
-/* The decoder: a layer's computation around its attention, for every architecture. The spec says
- * which parts it has; the engine runs them, because it owns the KV cache:
+/* The decoder: a layer's computation around its attention, for every architecture, encoders among
+ * them. The spec says which parts it has; the engine runs them, because it owns the KV cache:
  *
  *     embed; for each layer qkv, attend, attn_out_and_mlp; logits
  *
@@ -21,8 +21,8 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer);
 /* attn_out, x -> x */
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer);
 
-/* x -> normed, the final hidden states, the input of the head */
-void baton_decoder_hidden(struct baton_forward *forward);
+/* The final hidden states [n_rows][C], the input of the head: normed, or x itself. */
+const float *baton_decoder_hidden(struct baton_forward *forward);
 
 /* x -> logits [n_rows][V] */
 void baton_decoder_logits(struct baton_forward *forward, float *logits);

@@ -1,5 +1,7 @@
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/arch/spec_cost.h"
 #include "engine/compute/decoder.h"
@@ -13,8 +15,9 @@ struct baton_engine {
     float *scratch;
     void *quantized;
     float *moe;
-    float *adapted;       /* NULL: no sequence may have a blend */
-    atomic_uint n_layers; /* one writer: the engine thread */
+    float *adapted;                         /* NULL: no sequence may have a blend */
+    atomic_uint n_layers;                   /* one writer: the engine thread */
+    float *stages[BATON_MAX_POOLED_STAGES]; /* [BATON_POOL_ROWS][n_out] of pooled states */
     atomic_int n_rows;
 };
 
@@ -39,6 +42,18 @@ static enum baton_err allocate_adapted(struct baton_engine *engine, struct baton
     return BATON_OK;
 }
 
+static bool allocate_stages(struct baton_engine *engine)
+{
+    const struct baton_spec *spec = &engine->forward.model->spec;
+    for (int i = 0; i < spec->n_pooled_stages; i++) {
+        engine->stages[i] =
+            baton_floats_create((size_t)BATON_POOL_ROWS * (size_t)spec->pooled_stages[i].n_out);
+        if (!engine->stages[i])
+            return false;
+    }
+    return true;
+}
+
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
 {
     const struct baton_engine_options *options = &engine->options;
@@ -52,7 +67,8 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
     /* Scratch is allocated here, for the most rows, and zeroed: a forward allocates nothing and
      * takes no page fault. */
-    size_t n_quantized = baton_forward_quantized_bytes(engine->forward.model, n_rows);
+    int n_most = n_rows > BATON_POOL_ROWS ? n_rows : BATON_POOL_ROWS;
+    size_t n_quantized = baton_forward_quantized_bytes(engine->forward.model, n_most);
     if (options->adapts)
         n_quantized += baton_adapted_quantized_bytes(engine->forward.model, n_rows);
     engine->quantized = baton_floats_create(n_quantized / sizeof(float) + 1);
@@ -61,7 +77,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         baton_moe_place(&engine->forward.moe, engine->forward.model, NULL, n_rows) / sizeof(float) +
         1);
     if (!engine->scratch || !engine->forward.rows || !engine->forward.groups ||
-        !engine->quantized || !engine->moe)
+        !engine->quantized || !engine->moe || !allocate_stages(engine))
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)baton_forward_place(&engine->forward, (char *)engine->scratch, n_rows);
     (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
@@ -101,6 +117,8 @@ void baton_engine_destroy(struct baton_engine *engine)
     free(engine->quantized);
     free(engine->moe);
     free(engine->adapted);
+    for (int i = 0; i < BATON_MAX_POOLED_STAGES; i++)
+        free(engine->stages[i]);
     free(engine);
 }
 
@@ -136,6 +154,8 @@ static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, con
                  int n_tokens)
 {
     int64_t end = (int64_t)seq->n_tokens + n_tokens;
+    if (spec->is_encoder && seq->n_tokens) /* its earlier rows have not seen the others */
+        return false;
     if (seq->n_tokens < seq->n_shared * BATON_KV_BLOCK_TOKENS || end > spec->n_context ||
         end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
         return false;
@@ -199,7 +219,27 @@ static bool add_rows(const struct baton_engine *engine, struct baton_forward *fo
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =
-            (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
+            (struct baton_row){.seq = seq,
+                               .position = seq->n_tokens + i,
+                               .n_text = forward->model->spec.is_encoder ? n_tokens : 0,
+                               .token = tokens[i]};
+    return true;
+}
+
+/* Gives the second part of a pair its token type, where the model tells parts apart. */
+static void set_types(const struct baton_forward *forward, const struct baton_chunk *chunk)
+{
+    struct baton_row *rows = forward->rows + forward->n_rows - chunk->n_tokens;
+    for (int i = chunk->n_first_part; i > 0 && i < chunk->n_tokens; i++)
+        rows[i].type = forward->model->spec.n_token_types > 1;
+}
+
+static bool add_chunk(const struct baton_engine *engine, struct baton_forward *forward,
+                      const struct baton_chunk *chunk)
+{
+    if (!add_rows(engine, forward, chunk->seq, chunk->tokens, chunk->n_tokens))
+        return false;
+    set_types(forward, chunk);
     return true;
 }
 
@@ -218,6 +258,12 @@ static int n_finished(const struct baton_chunk *chunk)
     return chunk->n_logits > chunk->n_pooled ? chunk->n_logits : chunk->n_pooled;
 }
 
+/* The first of them, in a chunk that ends before row `end`. */
+static int first_finished(const struct baton_chunk *chunk, int end)
+{
+    return end - (chunk->pools_first ? chunk->n_tokens : n_finished(chunk));
+}
+
 /* Drops all rows but those that want logits or are pooled, which move to the front. Each moves to
  * its own index or a lower one, so none overwrites a row that has not moved yet. */
 static void keep_finished_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
@@ -226,7 +272,8 @@ static void keep_finished_rows(struct baton_forward *forward, const struct baton
     int n_kept = 0;
     for (int i = 0, end = 0; i < n_chunks; i++) {
         end += chunks[i].n_tokens;
-        for (int row = end - n_finished(&chunks[i]); row < end; row++)
+        for (int row = first_finished(&chunks[i], end), n = n_finished(&chunks[i]); n > 0;
+             row++, n--)
             baton_forward_move_row(forward, row, n_kept++);
     }
     forward->n_rows = n_kept;
@@ -234,10 +281,8 @@ static void keep_finished_rows(struct baton_forward *forward, const struct baton
 
 /* Adds row after row in one order and in double precision, so that a sum's bits do not depend on
  * the chunks that its rows came in. */
-static void add_pooled(const struct baton_forward *forward, int first, int n, double *pooled)
+static void add_pooled(int n_embd, const float *row, int n, double *pooled)
 {
-    int n_embd = forward->model->spec.n_embd;
-    const float *row = forward->normed + (size_t)first * (size_t)n_embd;
     for (int r = 0; r < n; r++, row += n_embd)
         for (int i = 0; i < n_embd; i++)
             pooled[i] += row[i];
@@ -246,12 +291,13 @@ static void add_pooled(const struct baton_forward *forward, int first, int n, do
 /* Pools finished rows, and keeps those that want logits. */
 static void pool_rows(struct baton_forward *forward, const struct baton_chunk *chunks, int n_chunks)
 {
-    int n_kept = 0;
-    baton_decoder_hidden(forward);
+    int n_kept = 0, n_embd = forward->model->spec.n_embd;
+    const float *hidden = baton_decoder_hidden(forward);
     for (int i = 0, end = 0; i < n_chunks; i++) {
         end += n_finished(&chunks[i]);
         if (chunks[i].n_pooled)
-            add_pooled(forward, end - chunks[i].n_pooled, chunks[i].n_pooled, chunks[i].pooled);
+            add_pooled(n_embd, hidden + (size_t)(end - chunks[i].n_pooled) * (size_t)n_embd,
+                       chunks[i].n_pooled, chunks[i].pooled);
         for (int row = end - chunks[i].n_logits; row < end; row++)
             baton_forward_move_row(forward, row, n_kept++);
     }
@@ -282,8 +328,9 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
 {
     struct baton_forward forward = begin_forward(engine);
     for (int i = 0; i < n_chunks; i++)
-        if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens) ||
-            n_finished(&chunks[i]) > chunks[i].n_tokens)
+        if (!add_chunk(engine, &forward, &chunks[i]) ||
+            n_finished(&chunks[i]) > chunks[i].n_tokens ||
+            (forward.model->spec.is_encoder && chunks[i].n_logits))
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
@@ -316,7 +363,7 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
     struct baton_forward forward = begin_forward(engine);
     size_t n_vocab = (size_t)forward.model->spec.n_vocab;
     forward.last_common = forward.model->spec.n_layers - 1; /* all rows want logits */
-    if (!add_rows(engine, &forward, seq, tokens, n_tokens))
+    if (forward.model->spec.is_encoder || !add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
     enum baton_err err = run_layers(engine, &forward, on_layer, layer_arg);
     /* A few rows at a time: logits of a whole chunk would take V floats per token. Rows do not
@@ -339,7 +386,7 @@ enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq
 {
     struct baton_forward forward = begin_forward(engine);
     for (int b = 0; b < n_seqs; b++)
-        if (!add_rows(engine, &forward, seqs[b], &tokens[b], 1))
+        if (forward.model->spec.is_encoder || !add_rows(engine, &forward, seqs[b], &tokens[b], 1))
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
@@ -368,4 +415,27 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
     }
     scratch->n_tokens = 0; /* the next call computes everything again */
     return err;
+}
+
+/* ---- pooled states ---- */
+
+static void finish_stage(const struct baton_pooled_stage *stage, float *y, int n_rows)
+{
+    for (int i = 0; stage->is_tanh && i < n_rows * stage->n_out; i++)
+        y[i] = tanhf(y[i]);
+}
+
+void baton_engine_pool(struct baton_engine *engine, const float *x, int n_rows, float *results)
+{
+    const struct baton_model *model = engine->forward.model;
+    const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
+    struct baton_forward forward = begin_forward(engine);
+    forward.n_rows = n_rows;
+    for (int i = 0; i < model->spec.n_pooled_stages; i++) {
+        struct baton_input input = baton_input_of(x, model->pooled_stages[i].n_in);
+        baton_forward_linear(&forward, &model->pooled_stages[i], &input, engine->stages[i], store);
+        finish_stage(&model->spec.pooled_stages[i], engine->stages[i], n_rows);
+        x = engine->stages[i];
+    }
+    memcpy(results, x, (size_t)n_rows * (size_t)baton_spec_n_pooled(&model->spec) * sizeof *x);
 }

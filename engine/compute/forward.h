@@ -20,6 +20,8 @@
 struct baton_row {
     const struct baton_seq *seq;
     int position;
+    int n_text; /* the positions of its text, all of which it may see; 0: those up to its own */
+    int type;   /* its row in the table of token types */
     uint32_t token;
 };
 
@@ -110,8 +112,8 @@ void baton_forward_rotate(struct baton_forward *forward);
  * and V from qkv in their sequences' blocks, if the layer has any. */
 void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
 
-/* attn_out = causal attention of each row's queries over the positions up to its own, or those of
- * the layer's window. */
+/* attn_out = attention of each row's queries over the positions up to its own, or those of the
+ * layer's window; an encoder's row sees those after it as well. */
 void baton_forward_attend(struct baton_forward *forward, int layer);
 
 /* Continues with the rows first..first + n - 1 only. This and moving are for the layer last_common,

@@ -150,9 +150,10 @@ static void store_row(const struct baton_forward *forward, int layer, int r,
 {
     const struct baton_row *of = &forward->rows[r];
     int block = of->position / BATON_KV_BLOCK_TOKENS, slot = of->position % BATON_KV_BLOCK_TOKENS;
+    int kv_layer = baton_spec_kv_layer(&forward->model->spec, layer);
     if (row->n_kv_heads)
         forward->kernels->store_kv(baton_kv_element(of->seq->kv), row->k, row->v, row->n_kv_heads,
-                                   row->head_dim, baton_seq_block(of->seq, layer, block), slot);
+                                   row->head_dim, baton_seq_block(of->seq, kv_layer, block), slot);
 }
 
 static struct projections projections_of(const struct baton_forward *forward, int layer, int r)

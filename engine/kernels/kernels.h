@@ -76,7 +76,9 @@ struct baton_attend {
     float scale;                  /* of the scores, before cap and softmax */
     float score_cap;              /* 0: none */
     int window;                   /* 0: none */
-    const float *sinks;           /* [H]; NULL: none */
+    int n_ahead, n_positions; /* a position sees n_ahead after it, of n_positions; n_ahead 0: none,
+                                 and n_positions is not read */
+    const float *sinks;       /* [H]; NULL: none */
     float *state; /* scratch: baton_attend_query_floats of each query, n_rows * group a KV head */
 };
 

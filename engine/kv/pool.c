@@ -11,8 +11,9 @@ static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16", "q8"};
 
 static struct baton_kv_layout layout_of(const struct baton_model *model)
 {
-    return (struct baton_kv_layout){.spec = baton_model_spec(model),
-                                    .auto_dtype = baton_model_is_f32(model) ? "f32" : "f16"};
+    const struct baton_spec *spec = baton_model_spec(model);
+    return (struct baton_kv_layout){
+        .spec = spec, .auto_dtype = baton_model_is_f32(model) || spec->is_encoder ? "f32" : "f16"};
 }
 
 static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_layout *layout,
@@ -36,13 +37,14 @@ static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dt
     return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
 }
 
-/* Whether all layers that read the layer's K and V see a window only. */
+/* Whether all layers that read the layer's K and V see a window only. An encoder's text is in the
+ * pool as a whole. */
 static bool is_windowed(const struct baton_spec *spec, int layer)
 {
     for (int i = layer; i < spec->n_layers; i++)
-        if (spec->layers[i].kv_from == layer && !spec->layers[i].window)
+        if (baton_spec_kv_layer(spec, i) == layer && !spec->layers[i].window)
             return false;
-    return true;
+    return !spec->is_encoder;
 }
 
 static int widest_window(const struct baton_spec *spec)
@@ -76,7 +78,7 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
     for (int i = 0; i < spec->n_layers; i++) {
         struct kv_layer *layer = &kv->layers[i];
-        layer->from = spec->layers[i].kv_from;
+        layer->from = baton_spec_kv_layer(spec, i);
         if (layer->from != i)
             continue;
         layer->is_windowed = is_windowed(spec, i);

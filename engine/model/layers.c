@@ -12,6 +12,9 @@ static const size_t members[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_PER_LAYER_TABLE] = IN_MODEL(per_layer_table),
     [BATON_ARRAY_PER_LAYER_IN] = IN_MODEL(per_layer_in),
     [BATON_ARRAY_PER_LAYER_IN_NORM] = IN_MODEL(per_layer_in_norm),
+    [BATON_ARRAY_TOKEN_TYPES] = IN_MODEL(token_types),
+    [BATON_ARRAY_EMBED_NORM] = IN_MODEL(embed_norm.weight),
+    [BATON_ARRAY_EMBED_NORM_BIAS] = IN_MODEL(embed_norm.bias),
     [BATON_ARRAY_ATTN_NORM] = IN_LAYER(attention.norm.weight),
     [BATON_ARRAY_ATTN_NORM_BIAS] = IN_LAYER(attention.norm.bias),
     [BATON_ARRAY_MLP_NORM] = IN_LAYER(mlp.norm.weight),
@@ -26,6 +29,7 @@ static const size_t members[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_DOWN_BIAS] = IN_LAYER(mlp.down.bias),
     [BATON_ARRAY_ROUTER] = IN_LAYER(mlp.router),
     [BATON_ARRAY_ROUTER_BIAS] = IN_LAYER(mlp.router.bias),
+    [BATON_ARRAY_MIXTURE_BIAS] = IN_LAYER(mlp.mixture_bias),
     [BATON_ARRAY_SHARED_UP] = IN_LAYER(mlp.shared_up),
     [BATON_ARRAY_SHARED_DOWN] = IN_LAYER(mlp.shared_down),
     [BATON_ARRAY_ATTN_POST_NORM] = IN_LAYER(attention.post_norm.weight),
@@ -48,6 +52,10 @@ static const size_t members[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_FINAL_NORM_BIAS] = IN_MODEL(final_norm.bias),
     [BATON_ARRAY_HEAD] = IN_MODEL(head),
     [BATON_ARRAY_HEAD_BIAS] = IN_MODEL(head.bias),
+    [BATON_ARRAY_POOLED_1] = IN_MODEL(pooled_stages[0]),
+    [BATON_ARRAY_POOLED_1_BIAS] = IN_MODEL(pooled_stages[0].bias),
+    [BATON_ARRAY_POOLED_2] = IN_MODEL(pooled_stages[1]),
+    [BATON_ARRAY_POOLED_2_BIAS] = IN_MODEL(pooled_stages[1].bias),
 };
 
 static void *member_of(struct baton_model *model, const struct baton_array *array)

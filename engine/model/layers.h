@@ -42,6 +42,7 @@ struct baton_mlp {
     struct baton_norm post_norm;  /* of its result */
     struct baton_matrix up, down; /* [F][C], [C][F]; a mixture's: of each of E experts */
     struct baton_matrix router;   /* a mixture's, [E][C]; last comes the shared expert's gate */
+    float *mixture_bias;          /* a mixture's, [C], or NULL */
     struct baton_matrix shared_up, shared_down; /* of the expert that every row takes */
     /* Experts beside an MLP, which is then the shared expert (spec.h): */
     struct baton_norm router_norm, experts_norm, experts_post_norm, shared_post_norm;
@@ -71,13 +72,16 @@ struct baton_model {
     const struct baton_kernels *kernels; /* their layout is that of the matrices */
 
     struct baton_matrix token_embedding;    /* [V][C] */
-    float *position_embedding;              /* [n_context][C], or NULL */
+    float *position_embedding;              /* [position_offset + n_context][C], or NULL */
+    float *token_types;                     /* [n_token_types][C], or NULL */
+    struct baton_norm embed_norm;           /* its weight is NULL where there is none */
     struct baton_row_table per_layer_table; /* [V][L P] */
     struct baton_matrix per_layer_in;       /* [L P][C] */
     float *per_layer_in_norm;               /* [P] */
     struct baton_layer *layers;             /* [L] */
     struct baton_norm final_norm;
     struct baton_matrix head; /* [V][C]; the token embedding if spec.has_tied_head */
+    struct baton_matrix pooled_stages[BATON_MAX_POOLED_STAGES];
 
     char *slab;                  /* NULL while it is only being measured */
     size_t n_taken;              /* bytes of it */

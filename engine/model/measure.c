@@ -137,7 +137,7 @@ static void describe_parts(struct baton_model *model)
         layer->mlp.router_norm = layer->mlp.experts_norm = norm;
         layer->mlp.experts_post_norm = layer->mlp.shared_post_norm = layer->per_layer.norm = norm;
     }
-    model->final_norm = norm;
+    model->embed_norm = model->final_norm = norm;
 }
 
 /* The dtype of most of the layers' bytes. The embedding and the head do not count: in a small model
@@ -167,6 +167,8 @@ static void describe(struct baton_model *model)
     model->info.n_vocab = spec->n_vocab;
     model->info.n_embd = spec->n_embd;
     model->info.n_context = spec->n_context;
+    model->info.n_pooled = baton_spec_n_pooled(spec);
+    model->info.is_encoder = spec->is_encoder;
     model->info.n_chunk = baton_spec_chunk(spec);
     model->info.main_dtype = main_dtype(model);
     model->info.kernels = model->kernels->name;

@@ -7,7 +7,7 @@ static bool may_fuse(const struct baton_tokenizer *tokenizer)
 {
     const struct baton_bpe *bpe = &tokenizer->bpe;
     const uint32_t *ids = bpe->by_characters ? bpe->fallback_ids : bpe->byte_ids;
-    if (tokenizer->model == BATON_TOKENIZER_UNIGRAM)
+    if (tokenizer->model != BATON_TOKENIZER_BPE) /* an unknown word of WordPiece is one token */
         return true;
     if (!bpe->fuse_unk || bpe->unk_id == BATON_NO_TOKEN)
         return false;

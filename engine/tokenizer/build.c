@@ -243,6 +243,37 @@ static enum baton_err fill_unigram(struct builder *b)
     return err;
 }
 
+/* ---- WordPiece ---- */
+
+static enum baton_err fill_wordpiece(struct builder *b)
+{
+    struct baton_wordpiece *wordpiece = &b->tokenizer->wordpiece;
+    enum baton_err err = BATON_OK;
+    wordpiece->unk_id = b->tables->unk_id;
+    for (uint32_t id = 0; id < b->tables->n_tokens && !err; id++) {
+        struct key key = key_of(b, id);
+        if (!key.n || is_special(b, id))
+            continue;
+        const char *text = keep(b, id, key);
+        err = text ? baton_wordpiece_add(wordpiece, text, key.n, id) : BATON_NO_MEMORY;
+    }
+    baton_wordpiece_seal(wordpiece);
+    return err;
+}
+
+static enum baton_err fill_model(struct builder *b)
+{
+    switch (b->tables->model) {
+    case BATON_TOKENIZER_UNIGRAM:
+        return fill_unigram(b);
+    case BATON_TOKENIZER_WORDPIECE:
+        return fill_wordpiece(b);
+    case BATON_TOKENIZER_BPE:
+        break;
+    }
+    return fill_bpe(b);
+}
+
 /* ---- added tokens ---- */
 
 /* Normalises a token that is searched in normalised text. */
@@ -351,7 +382,7 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
     if (!err)
         err = baton_pretokenizer_create(&tables->steps, true, &tokenizer->pretokenizer, why);
     if (!err)
-        err = tables->model == BATON_TOKENIZER_UNIGRAM ? fill_unigram(&b) : fill_bpe(&b);
+        err = fill_model(&b);
     if (!err)
         err = fill_added(&b);
     if (!err)

@@ -71,6 +71,8 @@ static enum baton_err encode_word(void *arg, const char *word, size_t n)
     enum baton_err err =
         tokenizer->model == BATON_TOKENIZER_UNIGRAM
             ? baton_unigram_encode(&tokenizer->unigram, word, n, run->out, run->why)
+        : tokenizer->model == BATON_TOKENIZER_WORDPIECE
+            ? baton_wordpiece_encode(&tokenizer->wordpiece, word, n, run->out, run->why)
             : merge_word(run, word, n);
     return err ? err : within_limit(run);
 }

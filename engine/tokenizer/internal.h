@@ -15,6 +15,7 @@
 #include "engine/tokenizer/model/token_bytes.h"
 #include "engine/tokenizer/model/unigram.h"
 #include "engine/tokenizer/model/vocab.h"
+#include "engine/tokenizer/model/wordpiece.h"
 #include "engine/tokenizer/normalize/normalize.h"
 #include "engine/tokenizer/split/pretokenize.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -33,6 +34,7 @@ struct baton_tokenizer {
     enum baton_tokenizer_model model;
     struct baton_bpe bpe;
     struct baton_unigram unigram;
+    struct baton_wordpiece wordpiece;
     struct baton_token_index words; /* BPE: tokens that a whole word may be */
     uint8_t *whole;                 /* BPE: [n_tokens], enum baton_whole_word */
     size_t longest_word_bytes;      /* of the index words */

@@ -84,6 +84,7 @@ static void free_vocabulary(struct baton_tokenizer *tokenizer)
     baton_token_index_fini(&tokenizer->words);
     baton_bpe_fini(&tokenizer->bpe);
     baton_unigram_fini(&tokenizer->unigram);
+    baton_wordpiece_fini(&tokenizer->wordpiece);
     baton_vocab_fini(&tokenizer->vocab);
     baton_arena_destroy(tokenizer->texts);
 }

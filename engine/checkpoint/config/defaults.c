@@ -124,6 +124,14 @@ static const struct {
     {"minicpm", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
                 " 'max_position_embeddings': 2048, 'scale_emb': 1, 'scale_depth': 1,"
                 " 'dim_model_base': 1}"},
+    {"bert", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-12, 'max_position_embeddings': 512,"
+             " 'pad_token_id': 0, 'type_vocab_size': 2}"},
+    {"roberta", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-12, 'max_position_embeddings': 512,"
+                " 'pad_token_id': 1, 'type_vocab_size': 2}"},
+    {"xlm-roberta", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-12,"
+                    " 'max_position_embeddings': 512, 'pad_token_id': 1, 'type_vocab_size': 2}"},
+    {"nomic_bert", "{'activation_function': 'gelu', 'layer_norm_epsilon': 1e-5,"
+                   " 'n_positions': 2048, 'type_vocab_size': 2, 'rotary_emb_base': 10000}"},
     {"gpt_oss", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 150000,"
                 " 'max_position_embeddings': 131072, 'num_key_value_heads': 8, 'head_dim': 64,"
                 " 'sliding_window': 128, 'attention_bias': true, 'num_local_experts': 128,"

@@ -32,6 +32,12 @@ enum baton_err baton_model_config_add_eos(struct baton_model_config *config,
 int64_t baton_model_config_id(const struct baton_model_config *config,
                               const struct baton_json *value);
 
+/* Reads what an encoder has: the kind of its result, and the positions that its texts may take.
+ * Call it last. */
+enum baton_err baton_model_config_read_encoder(const struct baton_json *root,
+                                               struct baton_model_config *config,
+                                               struct baton_why *why) BATON_MUST_CHECK;
+
 /* Reads do_sample, temperature, .. of a generation_config.json. */
 enum baton_err baton_model_config_read_sampling(const struct baton_json *object,
                                                 struct baton_sampling_defaults *sampling,

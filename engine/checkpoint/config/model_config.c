@@ -150,7 +150,7 @@ static enum baton_err read_root(const struct baton_json *root, struct baton_mode
     err = baton_model_config_add_eos(config, baton_json_get(root, "eos_token_id"), why);
     if (!err && wrapped && !config->n_eos)
         err = baton_model_config_add_eos(config, baton_json_get(inner, "eos_token_id"), why);
-    return err;
+    return err ? err : baton_model_config_read_encoder(root, config, why);
 }
 
 enum baton_err baton_model_config_parse(const void *text, size_t n,
@@ -218,10 +218,12 @@ enum baton_err baton_model_config_read(const char *model_path, struct baton_mode
         err = parse_file(path, baton_model_config_parse, &read, why);
     if (!err && baton_model_files_has(model_path, generation))
         err = parse_file(generation_path, baton_model_config_parse_generation, &read, why);
-    if (!err)
-        err = baton_pooling_read(model_path, &read.pooling, why);
+    if (!err && !read.scores_pairs)
+        err = baton_pooling_read(model_path, read.is_encoder, &read.pooled, why);
     if (err)
         return err;
+    if (read.is_encoder && !read.pooled.pooling)
+        read.pooled.pooling = BATON_POOLING_MEAN; /* sentence-transformers' own default */
     *config = read;
     memcpy(source, path, sizeof path);
     return BATON_OK;

@@ -170,7 +170,7 @@ struct baton_model_config {
 
     struct baton_rope_config rope;       /* for all layers, or for those without a window */
     struct baton_rope_config local_rope; /* for layers with a window; theta 0: as the others */
-    char position_embedding_type[64];    /* Granite's: "rope", "nope"; "": not given */
+    char position_embedding_type[64];    /* "rope", "nope", "absolute"; "": not given */
     int rotary_dim;                      /* 0: not given */
     int no_rope_interval;                /* every such layer is without rotation; 0: none */
     int n_no_rope;                       /* 0: not given, else L */
@@ -189,12 +189,22 @@ struct baton_model_config {
     bool is_dense[BATON_MAX_LAYERS]; /* mlp_only_layers */
     double swiglu_limit, swiglu_alpha;
 
+    /* Encoders. */
+    bool is_encoder;     /* every position sees the whole text */
+    bool scores_pairs;   /* its result is the score of a pair of texts, not an embedding */
+    int position_offset; /* rows before position 0 in the table of positions; not in n_context */
+    int pad_id, n_token_types, moe_interval;
+    int trained_context; /* 0: not given */
+    bool is_decoder, is_causal, is_prenorm, uses_rms_norm, is_parallel, mlp_out_bias;
+    bool expert_choice;
+    double rotary_scaling_factor, rotary_scale_base; /* 0: none */
+
     int64_t bos_id;                       /* -1: none */
     int64_t eos_ids[BATON_MODEL_MAX_EOS]; /* each ends a generation; all below V */
     int n_eos;
     int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */
     struct baton_sampling_defaults sampling;
-    enum baton_pooling pooling; /* NONE: not given */
+    struct baton_pooling_config pooled; /* NONE: not given */
 
     bool gguf_names; /* tensors are named, and Q and K ordered, as in GGUF files */
 };

@@ -27,7 +27,8 @@ enum {
     OPEN = BATON_GGUF_OPEN,
     QUERY_SCALAR = BATON_GGUF_QUERY_SCALAR,
     GRANITE = BATON_GGUF_GRANITE,
-    BY_LAYER = BATON_GGUF_BY_LAYER
+    BY_LAYER = BATON_GGUF_BY_LAYER,
+    ENCODER = BATON_GGUF_ENCODER
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -45,6 +46,10 @@ static const struct baton_gguf_family families[] = {
     {"gemma2", "gemma2", RMS, BIAS | QUERY_SCALAR},
     {"gemma3", "gemma3_text", RMS, BIAS | QUERY_SCALAR | LOCAL_ROPE | OPEN},
     {"gemma4", "gemma4_text", RMS, BIAS | BY_LAYER},
+    {"gemma-embedding", "gemma3_text", RMS, BIAS | QUERY_SCALAR | LOCAL_ROPE | OPEN | ENCODER},
+    {"bert", "bert", LAYER, ENCODER},
+    {"nomic-bert", "nomic_bert", LAYER, QKV_BIAS | MLP_BIAS | ENCODER},
+    {"nomic-bert-moe", "nomic_bert", LAYER, QKV_BIAS | MLP_BIAS | ENCODER},
     {"phi2", "phi", LAYER, 0},
     {"phi3", "phi3", RMS, 0},
     {"smollm3", "smollm3", RMS, BIAS | MLP_BIAS},
@@ -91,8 +96,9 @@ static enum baton_err put_parallel(READING *reading)
 static enum baton_err put_all(READING *reading)
 {
     static enum baton_err (*const parts[])(READING *) = {
-        baton_gguf_put_sizes,   baton_gguf_put_epsilon, baton_gguf_put_mlp,    baton_gguf_put_ropes,
-        baton_gguf_put_windows, baton_gguf_put_caps,    baton_gguf_put_scales, put_parallel,
+        baton_gguf_put_sizes,  baton_gguf_put_epsilon, baton_gguf_put_mlp,
+        baton_gguf_put_ropes,  baton_gguf_put_windows, baton_gguf_put_caps,
+        baton_gguf_put_scales, put_parallel,           baton_gguf_put_encoder,
     };
     /* Sizes are the first part: the others read them from *reading. */
     enum baton_err err = baton_gguf_check_neutral(reading);
@@ -239,19 +245,6 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
     return err ? baton_fail(reading->why, err, "general.sampling: %s", reason.text) : BATON_OK;
 }
 
-/* The values of llama.cpp's LLAMA_POOLING_TYPE. The others (CLS, rank) are for models that are not
- * decoders. */
-static void read_pooling(const READING *reading, struct baton_model_config *config)
-{
-    enum { MEAN = 1, LAST = 3 };
-    int64_t type;
-    if (!baton_gguf_int(baton_gguf_value(reading, "pooling_type"), &type))
-        return;
-    config->pooling = type == MEAN   ? BATON_POOLING_MEAN
-                      : type == LAST ? BATON_POOLING_LAST
-                                     : BATON_POOLING_NONE;
-}
-
 static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
                                     struct baton_model_config *config)
 {
@@ -273,9 +266,10 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
         err = baton_gguf_ids_apply(baton_gguf_model_metadata(reading->model), &made, reading->why);
     if (!err)
         err = read_sampling(reading, &made);
+    if (!err)
+        err = baton_gguf_set_pooling(reading, &made);
     if (err)
         return err;
-    read_pooling(reading, &made);
     made.gguf_names = true;
     *config = made;
     return BATON_OK;

@@ -8,6 +8,7 @@
 #define BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_INTERNAL_H
 
 #include "common/base/json.h"
+#include "engine/checkpoint/config/model_config.h"
 #include "engine/checkpoint/gguf/model.h"
 
 enum { BATON_GGUF_KEY_BYTES = 128 };
@@ -29,7 +30,8 @@ enum baton_gguf_trait {
     BATON_GGUF_QUERY_SCALAR = 1024, /* query_pre_attn_scalar */
     BATON_GGUF_GRANITE = 2048,      /* logit_scale divides; its shared expert has no gate */
     BATON_GGUF_OUT_BIAS = 4096,     /* attention_out_bias is true when the tensors are present */
-    BATON_GGUF_BY_LAYER = 8192      /* sizes and rotations differ by layer (config_layers.c) */
+    BATON_GGUF_BY_LAYER = 8192,     /* sizes and rotations differ by layer (config_layers.c) */
+    BATON_GGUF_ENCODER = 16384      /* attention.causal is false */
 };
 
 struct baton_gguf_family {
@@ -98,6 +100,10 @@ enum baton_err baton_gguf_put_layer_ropes(struct baton_gguf_reading *reading) BA
 /* Item i of a tensor of F32 numbers. */
 struct baton_tensor;
 float baton_gguf_factor(const struct baton_tensor *tensor, int64_t i);
+/* Writes what encoders alone have, and sets the pooling of any model. */
+enum baton_err baton_gguf_put_encoder(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_set_pooling(const struct baton_gguf_reading *reading,
+                                      struct baton_model_config *config) BATON_MUST_CHECK;
 
 /* Writes rope_theta, rope_scaling and the other parameters of rotation. */
 enum baton_err baton_gguf_put_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;

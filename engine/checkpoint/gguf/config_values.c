@@ -129,6 +129,13 @@ static double number_of(struct baton_gguf_value value)
     return number;
 }
 
+/* Encoders have the one value of attention.causal that others must not have. */
+static double normal(const READING *reading, const char *name, double number)
+{
+    bool is_causal = !strcmp(name, "attention.causal");
+    return is_causal && reading->family->traits & BATON_GGUF_ENCODER ? !number : number;
+}
+
 static bool is_accepted(const double accepted[3], double number)
 {
     return number == accepted[0] || number == accepted[1] || number == accepted[2];
@@ -143,7 +150,8 @@ enum baton_err baton_gguf_check_neutral(const READING *reading)
         const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
         for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
             double number = number_of(baton_gguf_item(value, k));
-            if (!is_accepted(neutral_keys[i].accepted, number))
+            if (!is_accepted(neutral_keys[i].accepted,
+                             normal(reading, neutral_keys[i].name, number)))
                 return baton_fail(reading->why, BATON_INVALID, "%s: %g is not supported",
                                   baton_gguf_key(reading, neutral_keys[i].name, key), number);
         }

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/tokenizer_internal.h"
+#include "engine/checkpoint/hf/steps_file.h"
 
 enum { CHARSMAP_MAX_BYTES = 32 << 20 };
 
@@ -110,14 +112,42 @@ static enum baton_err read_unigram(struct baton_gguf_tokenizer *reading)
     return BATON_OK;
 }
 
+/* ---- WordPiece ---- */
+
+/* The steps of an uncased BERT: no key of a file tells a cased one, as in llama.cpp. */
+static void read_wordpiece(struct baton_gguf_tokenizer *reading)
+{
+    static const enum baton_normalizer_kind kinds[] = {
+        BATON_NORMALIZER_CLEAN, BATON_NORMALIZER_SPACE_CJK, BATON_NORMALIZER_NFD,
+        BATON_NORMALIZER_STRIP_NONSPACING, BATON_NORMALIZER_LOWERCASE};
+    struct baton_tokenizer_steps *steps = &reading->tables->steps;
+    for (size_t i = 0; i < BATON_N_OF(kinds); i++)
+        normalize(steps, (struct baton_normalizer_step){.kind = kinds[i]});
+    baton_steps_bert(steps);
+    baton_steps_bert_decoder(steps, true);
+}
+
+/* The ids around a text: [CLS] and [SEP], which older files name by these keys alone. */
+static void set_bert_ids(const struct baton_gguf_tokenizer *reading, int64_t *cls, int64_t *sep)
+{
+    int64_t n_tokens = (int64_t)reading->ids.n_tokens, id;
+    if (baton_gguf_int(baton_gguf_find(reading->gguf, "tokenizer.ggml.cls_token_id"), &id) &&
+        id >= 0 && id < n_tokens)
+        *cls = id;
+    if (baton_gguf_int(baton_gguf_find(reading->gguf, "tokenizer.ggml.seperator_token_id"), &id) &&
+        id >= 0 && id < n_tokens)
+        *sep = id;
+}
+
 /* ---- special tokens around a prompt ---- */
 
 static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
 {
     struct baton_tokenizer_steps *steps = &reading->tables->steps;
     bool adds_bos = reading->kind == BATON_GGUF_SENTENCEPIECE ||
+                    reading->kind == BATON_GGUF_WORDPIECE ||
                     (reading->pretokenizer && reading->pretokenizer->adds_bos);
-    bool adds_eos = reading->kind == BATON_GGUF_UNIGRAM;
+    bool adds_eos = reading->kind == BATON_GGUF_UNIGRAM || reading->kind == BATON_GGUF_WORDPIECE;
     enum baton_err err =
         baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_bos_token", &adds_bos);
     if (!err)
@@ -126,10 +156,13 @@ static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
         return err;
     /* Gemma 4 needs its first token; some files say otherwise, and llama.cpp does not heed them. */
     adds_bos |= reading->kind == BATON_GGUF_PIECE_BPE;
-    if (adds_bos && reading->ids.bos >= 0)
-        steps->first_ids[steps->n_first++] = (uint32_t)reading->ids.bos;
-    if (adds_eos && reading->ids.eos >= 0)
-        steps->last_ids[steps->n_last++] = (uint32_t)reading->ids.eos;
+    int64_t first = reading->ids.bos, last = reading->ids.eos;
+    if (reading->kind == BATON_GGUF_WORDPIECE)
+        set_bert_ids(reading, &first, &last);
+    if (adds_bos && first >= 0)
+        steps->first_ids[steps->n_first++] = (uint32_t)first;
+    if (adds_eos && last >= 0)
+        steps->last_ids[steps->n_last++] = (uint32_t)last;
     return BATON_OK;
 }
 
@@ -140,6 +173,8 @@ enum baton_err baton_gguf_steps_read(struct baton_gguf_tokenizer *reading)
         err = read_sentencepiece(reading);
     else if (reading->kind == BATON_GGUF_UNIGRAM)
         err = read_unigram(reading);
+    else if (reading->kind == BATON_GGUF_WORDPIECE)
+        read_wordpiece(reading);
     else
         baton_gguf_pretokenizer_apply(reading->pretokenizer, &reading->tables->steps);
     return err ? err : read_ends(reading);

@@ -41,7 +41,7 @@ static enum baton_err get_text(const struct baton_gguf_tokenizer *reading, const
 static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
 {
     /* enum baton_gguf_tokenizer_kind */
-    static const char *const names[] = {"gpt2", "llama", "t5", "gemma4"};
+    static const char *const names[] = {"gpt2", "llama", "t5", "gemma4", "bert"};
     const char *file = reading->tables->file;
     struct baton_gguf_text model;
     enum baton_err err = get_text(reading, "tokenizer.ggml.model", &model);
@@ -56,7 +56,8 @@ static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
         }
     return baton_fail(
         reading->why, BATON_INVALID,
-        "%s: tokenizer.ggml.model: \"%.*s\" is not supported (supported: gpt2, llama, t5, gemma4)",
+        "%s: tokenizer.ggml.model: \"%.*s\" is not supported (supported: gpt2, llama, t5, gemma4, "
+        "bert)",
         file, (int)(model.n < 60 ? model.n : 60), model.bytes);
 }
 
@@ -108,13 +109,17 @@ static void set_model(struct baton_gguf_tokenizer *reading)
         tables->ignore_merges = reading->pretokenizer->ignore_merges;
         return;
     }
+    if (reading->ids.unk >= 0 && tables->tokens[reading->ids.unk].text)
+        tables->unk_id = (uint32_t)reading->ids.unk;
+    if (reading->kind == BATON_GGUF_WORDPIECE) {
+        tables->model = BATON_TOKENIZER_WORDPIECE;
+        return;
+    }
     /* As in llama.cpp for all of SentencePiece's models: no key of a file states it. */
     if (reading->kind == BATON_GGUF_UNIGRAM)
         tables->model = BATON_TOKENIZER_UNIGRAM;
     tables->fuse_unk = true;
     tables->byte_fallback = true;
-    if (reading->ids.unk >= 0 && tables->tokens[reading->ids.unk].text)
-        tables->unk_id = (uint32_t)reading->ids.unk;
 }
 
 static enum baton_err read_model(struct baton_gguf_tokenizer *reading)

@@ -25,7 +25,8 @@ enum baton_gguf_tokenizer_kind {
     BATON_GGUF_BYTE_BPE,
     BATON_GGUF_SENTENCEPIECE,
     BATON_GGUF_UNIGRAM,
-    BATON_GGUF_PIECE_BPE /* SentencePiece's pieces with listed merges */
+    BATON_GGUF_PIECE_BPE, /* SentencePiece's pieces with listed merges */
+    BATON_GGUF_WORDPIECE
 };
 
 struct baton_gguf_tokenizer {

@@ -106,7 +106,7 @@ static bool are_spaces(struct baton_gguf_text text)
 static bool has_plain_spaces(const struct baton_gguf_tokenizer *reading, size_t id,
                              struct baton_gguf_text text)
 {
-    return reading->kind != BATON_GGUF_BYTE_BPE &&
+    return reading->kind != BATON_GGUF_BYTE_BPE && reading->kind != BATON_GGUF_WORDPIECE &&
            reading->types[id] == BATON_GGUF_TOKEN_USER_DEFINED && are_spaces(text);
 }
 

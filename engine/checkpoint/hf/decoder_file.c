@@ -81,12 +81,40 @@ static enum baton_err read_metaspace(const struct baton_steps_reader *reader,
     return err ? err : add(reader, step);
 }
 
+void baton_steps_bert_decoder(struct baton_tokenizer_steps *steps, bool cleans)
+{
+    static const struct baton_decoder_step space = {
+        .kind = BATON_DECODER_METASPACE,
+        .pattern = {BATON_WORD_BEGINS, sizeof BATON_WORD_BEGINS - 1},
+        .drops_first = true};
+    static const char *const marks[] = {" .", " ?", " !", " ,"};
+    steps->decoder[steps->n_decoder++] = space;
+    for (size_t i = 0; cleans && i < BATON_N_OF(marks); i++)
+        steps->decoder[steps->n_decoder++] = (struct baton_decoder_step){
+            .kind = BATON_DECODER_REPLACE, .pattern = {marks[i], 2}, .content = {marks[i] + 1, 1}};
+}
+
+/* Tokens have the mark of a word's beginning already (BATON_WORD_BEGINS). "cleanup" removes the
+ * space before punctuation. */
+static enum baton_err read_wordpiece(const struct baton_steps_reader *reader,
+                                     const struct baton_json *value)
+{
+    bool cleans;
+    enum baton_err err = baton_steps_bool(reader, value, "cleanup", true, &cleans);
+    if (!err && reader->steps->n_decoder)
+        err = baton_steps_unsupported(reader, "WordPiece behind another step");
+    if (!err)
+        baton_steps_bert_decoder(reader->steps, cleans);
+    return err;
+}
+
 enum baton_err baton_steps_read_decoder(const struct baton_steps_reader *reader,
                                         const struct baton_json *value)
 {
     static const struct baton_steps_type types[] = {
-        {"ByteLevel", read_bare},  {"ByteFallback", read_bare}, {"Fuse", read_bare},
-        {"Replace", read_replace}, {"Strip", read_strip},       {"Metaspace", read_metaspace},
+        {"ByteLevel", read_bare},      {"ByteFallback", read_bare}, {"Fuse", read_bare},
+        {"Replace", read_replace},     {"Strip", read_strip},       {"Metaspace", read_metaspace},
+        {"WordPiece", read_wordpiece},
     };
     return baton_steps_read_chain(reader, types, BATON_N_OF(types), "decoders", value);
 }
@@ -164,10 +192,26 @@ static enum baton_err read_template(const struct baton_steps_reader *reader,
     return BATON_OK;
 }
 
+/* Reads BERT's and RoBERTa's own form: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}. RoBERTa's is
+ * byte-level, so what else it says changes offsets alone. Two separators stand between the texts of
+ * its pairs. */
+static enum baton_err read_pair_of_ends(const struct baton_steps_reader *reader,
+                                        const struct baton_json *value)
+{
+    struct baton_tokenizer_steps *steps = reader->steps;
+    enum baton_err err = add_end(reader, baton_json_at(baton_json_get(value, "cls"), 1),
+                                 steps->first_ids, &steps->n_first);
+    return err ? err
+               : add_end(reader, baton_json_at(baton_json_get(value, "sep"), 1), steps->last_ids,
+                         &steps->n_last);
+}
+
 enum baton_err baton_steps_read_postprocessor(const struct baton_steps_reader *reader,
                                               const struct baton_json *value)
 {
     static const struct baton_steps_type types[] = {{"ByteLevel", read_nothing},
-                                                    {"TemplateProcessing", read_template}};
+                                                    {"TemplateProcessing", read_template},
+                                                    {"BertProcessing", read_pair_of_ends},
+                                                    {"RobertaProcessing", read_pair_of_ends}};
     return baton_steps_read_chain(reader, types, BATON_N_OF(types), "processors", value);
 }

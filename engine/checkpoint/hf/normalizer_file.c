@@ -75,6 +75,33 @@ static enum baton_err read_precompiled(const struct baton_steps_reader *reader,
     return add(reader, step);
 }
 
+/* Reads BERT's normalizer as the steps that it takes. Accents are stripped with lower case unless
+ * the file says otherwise. */
+static enum baton_err read_bert(const struct baton_steps_reader *reader,
+                                const struct baton_json *value)
+{
+    bool cleans, spaces, lowers, strips;
+    enum baton_err err = baton_steps_bool(reader, value, "clean_text", true, &cleans);
+    if (!err)
+        err = baton_steps_bool(reader, value, "handle_chinese_chars", true, &spaces);
+    if (!err)
+        err = baton_steps_bool(reader, value, "lowercase", true, &lowers);
+    if (!err)
+        err = baton_steps_bool(reader, value, "strip_accents", lowers, &strips);
+    const struct {
+        bool is_on;
+        enum baton_normalizer_kind kind;
+    } steps[] = {{cleans, BATON_NORMALIZER_CLEAN},
+                 {spaces, BATON_NORMALIZER_SPACE_CJK},
+                 {strips, BATON_NORMALIZER_NFD},
+                 {strips, BATON_NORMALIZER_STRIP_NONSPACING},
+                 {lowers, BATON_NORMALIZER_LOWERCASE}};
+    for (size_t i = 0; i < BATON_N_OF(steps) && !err; i++)
+        if (steps[i].is_on)
+            err = add(reader, (struct baton_normalizer_step){.kind = steps[i].kind});
+    return err;
+}
+
 enum baton_err baton_steps_read_normalizer(const struct baton_steps_reader *reader,
                                            const struct baton_json *value)
 {
@@ -84,7 +111,7 @@ enum baton_err baton_steps_read_normalizer(const struct baton_steps_reader *read
         {"NFC", read_bare},        {"NFD", read_bare},
         {"NFKC", read_bare},       {"NFKD", read_bare},
         {"Lowercase", read_bare},  {"StripAccents", read_bare},
-        {"Nmt", read_bare},
+        {"Nmt", read_bare},        {"BertNormalizer", read_bert},
     };
     return baton_steps_read_chain(reader, types, BATON_N_OF(types), "normalizers", value);
 }

@@ -117,6 +117,14 @@ static enum baton_err read_byte_level(const struct baton_steps_reader *reader,
     return add(reader, (struct baton_pretokenizer_step){.kind = BATON_PRETOKENIZER_BYTE_LEVEL});
 }
 
+/* Splits at white space and at each punctuation character. */
+static enum baton_err read_bert(const struct baton_steps_reader *reader,
+                                const struct baton_json *value)
+{
+    enum baton_err err = read_whitespace(reader, value);
+    return err ? err : read_punctuation(reader, value);
+}
+
 /* Reads the scheme. Older files state it by add_prefix_space. */
 static enum baton_err read_prepend_scheme(const struct baton_steps_reader *reader,
                                           const struct baton_json *value,
@@ -176,10 +184,24 @@ enum baton_err baton_steps_read_pretokenizer(const struct baton_steps_reader *re
         {"Metaspace", read_metaspace},
         {"Punctuation", read_punctuation},
         {"Whitespace", read_whitespace},
+        {"BertPreTokenizer", read_bert},
         {"WhitespaceSplit", read_whitespace},
         {"CharDelimiterSplit", read_delimiter},
     };
     return baton_steps_read_chain(reader, types, BATON_N_OF(types), "pretokenizers", value);
+}
+
+void baton_steps_bert(struct baton_tokenizer_steps *steps)
+{
+    static const struct baton_pretokenizer_step pieces[] = {
+        {.kind = BATON_PRETOKENIZER_SPLIT,
+         .pattern = PATTERN("\\s"),
+         .behavior = BATON_SPLIT_REMOVED},
+        {.kind = BATON_PRETOKENIZER_SPLIT,
+         .pattern = PATTERN("[\\p{P}$+<=>^`|~]"),
+         .behavior = BATON_SPLIT_ISOLATED}};
+    for (size_t i = 0; i < BATON_N_OF(pieces); i++)
+        steps->pretokenizer[steps->n_pretokenizer++] = pieces[i];
 }
 
 void baton_steps_gpt2(struct baton_tokenizer_steps *steps)

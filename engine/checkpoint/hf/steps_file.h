@@ -70,6 +70,11 @@ enum baton_err baton_steps_read_postprocessor(const struct baton_steps_reader *r
 enum baton_err baton_steps_read_decoder(const struct baton_steps_reader *reader,
                                         const struct baton_json *value) BATON_MUST_CHECK;
 
+/* Adds BERT's splits at white space and punctuation, and its decoder; cleans: without the space
+ * before a full stop and the like. */
+void baton_steps_bert(struct baton_tokenizer_steps *steps);
+void baton_steps_bert_decoder(struct baton_tokenizer_steps *steps, bool cleans);
+
 /* Adds GPT-2's steps: ByteLevel with its pattern. */
 void baton_steps_gpt2(struct baton_tokenizer_steps *steps);
 

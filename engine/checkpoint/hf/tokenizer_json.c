@@ -134,6 +134,57 @@ static enum baton_err read_unigram(const struct reader *reader, const struct bat
     return BATON_OK;
 }
 
+/* What a file puts before a token that continues a word. */
+#define CONTINUES "##"
+
+/* Reads a WordPiece model. mark_words gives its tokens the form of the tables when all else that
+ * names tokens by their text is read. */
+static enum baton_err read_wordpiece(const struct reader *reader, const struct baton_json *model)
+{
+    const struct baton_json *most = baton_json_get(model, "max_input_chars_per_word");
+    const char *prefix =
+        baton_json_string(baton_json_get(model, "continuing_subword_prefix"), NULL);
+    reader->tables->model = BATON_TOKENIZER_WORDPIECE;
+    if (prefix && strcmp(prefix, CONTINUES) != 0)
+        return wrong(reader, "model", "continuing_subword_prefix must be \"##\"");
+    if (!is_absent(most) && baton_json_int(most) != 100)
+        return wrong(reader, "model", "max_input_chars_per_word must be 100");
+    enum baton_err err = baton_vocab_read(reader->vocab, reader->parts.vocab);
+    return err ? err : read_unk_token(reader, model);
+}
+
+/* Puts BATON_WORD_BEGINS before the text of each token that begins a word, and drops the "##" of
+ * the others. */
+static enum baton_err mark_words(const struct reader *reader)
+{
+    struct baton_tokenizer_tables *tables = reader->tables;
+    const size_t n_mark = sizeof BATON_WORD_BEGINS - 1, n_continues = sizeof CONTINUES - 1;
+    size_t n_bytes = 1;
+    for (size_t id = 0; id < tables->n_tokens; id++)
+        n_bytes += tables->tokens[id].n_bytes + n_mark + 1;
+    char *texts = malloc(n_bytes), *to = texts;
+    if (!texts)
+        return baton_fail(reader->why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    for (size_t id = 0; id < tables->n_tokens; id++) {
+        struct baton_token_row *row = &tables->tokens[id];
+        bool continues = row->n_bytes >= n_continues && !memcmp(row->text, CONTINUES, n_continues);
+        if (!row->text)
+            continue;
+        size_t skip = continues ? n_continues : 0;
+        const char *mark = continues ? "" : BATON_WORD_BEGINS;
+        size_t n = strlen(mark), n_rest = row->n_bytes - skip;
+        memcpy(to, mark, n);
+        memcpy(to + n, row->text + skip, n_rest);
+        n += n_rest;
+        to[n] = 0;
+        *row = (struct baton_token_row){.text = to, .n_bytes = n};
+        to += n + 1;
+    }
+    free(tables->texts);
+    tables->texts = texts;
+    return BATON_OK;
+}
+
 static enum baton_err read_model(const struct reader *reader, const struct baton_json *model)
 {
     const struct baton_json *type = baton_json_get(model, "type");
@@ -144,6 +195,8 @@ static enum baton_err read_model(const struct reader *reader, const struct baton
         return read_bpe(reader, model);
     if (!strcmp(baton_steps_type(model), "Unigram"))
         return read_unigram(reader, model);
+    if (!strcmp(baton_steps_type(model), "WordPiece"))
+        return read_wordpiece(reader, model);
     return unsupported(reader, "model", baton_steps_type(model));
 }
 
@@ -344,6 +397,8 @@ enum baton_err baton_tokenizer_json_parse(const void *json, size_t n,
         err = read_model(&reader, baton_json_get(tables->parsed_steps, "model"));
     if (!err)
         err = read_added(&reader);
+    if (!err && tables->model == BATON_TOKENIZER_WORDPIECE)
+        err = mark_words(&reader);
     baton_token_index_fini(&vocab.index);
     return err;
 }

@@ -21,6 +21,7 @@ enum { TILE_LINES = 16 };
 struct shard {
     struct baton_mapping mapping;
     struct baton_safetensors file;
+    void *names; /* of a dense module's tensors; NULL: they have their own */
 };
 
 struct baton_weights {
@@ -32,6 +33,36 @@ struct baton_weights {
     const struct baton_tensor **by_name; /* sorted */
     size_t n_tensors;
 };
+
+/* The folder of a dense module at the end of a path, "2_Dense"; NULL: it is no module's. */
+static const char *dense_folder(const char *path)
+{
+    static const char *const files[] = {BATON_DENSE_FILES};
+    size_t n_path = strlen(path);
+    for (size_t i = 0; i < BATON_N_OF(files); i++) {
+        size_t n = strlen(files[i]);
+        if (n_path > n && path[n_path - n - 1] == '/' && !strcmp(path + n_path - n, files[i]))
+            return files[i];
+    }
+    return NULL;
+}
+
+/* Puts the folder's name before the names of a dense module's tensors. */
+static enum baton_err name_dense(const char *folder, struct shard *shard)
+{
+    enum { NAME_BYTES = 64 };
+    size_t n = shard->file.n_tensors;
+    char(*names)[NAME_BYTES] = calloc(n + 1, sizeof *names);
+    if (!names)
+        return BATON_NO_MEMORY;
+    shard->names = names;
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%.*s.%s", (int)strcspn(folder, "/"), folder,
+                       shard->file.tensors[i].name);
+        shard->file.tensors[i].name = names[i];
+    }
+    return BATON_OK;
+}
 
 static enum baton_err add_shard(void *arg, const char *path, struct baton_why *why)
 {
@@ -49,9 +80,10 @@ static enum baton_err add_shard(void *arg, const char *path, struct baton_why *w
         baton_file_unmap(&shard->mapping);
         return baton_fail(why, err, "%s: %s", path, reason.text);
     }
+    shard->names = NULL;
     weights->n_shards++;
     weights->n_tensors += shard->file.n_tensors;
-    return BATON_OK;
+    return dense_folder(path) ? name_dense(dense_folder(path), shard) : BATON_OK;
 }
 
 static int by_name(const void *a, const void *b)
@@ -183,6 +215,7 @@ void baton_weights_close(struct baton_weights *weights)
         return;
     for (size_t i = 0; i < weights->n_shards; i++) {
         baton_safetensors_fini(&weights->shards[i].file);
+        free(weights->shards[i].names);
         baton_file_unmap(&weights->shards[i].mapping);
     }
     baton_gguf_model_close(weights->gguf);

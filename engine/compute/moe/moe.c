@@ -64,10 +64,13 @@ static struct moe_loop loop_of(struct baton_forward *forward, const struct baton
                              .epilogue = epilogue};
 }
 
+/* Of a gated MLP, or of a plain one. */
 static struct baton_epilogue gate(const struct baton_spec *spec, int n_ff)
 {
-    return (struct baton_epilogue){
-        .kind = BATON_GATE, .activation = spec->activation, .n_ff = n_ff};
+    return (struct baton_epilogue){.kind =
+                                       spec->mlp == BATON_MLP_GATED ? BATON_GATE : BATON_ACTIVATE,
+                                   .activation = spec->activation,
+                                   .n_ff = n_ff};
 }
 
 static int count_items(int n)
@@ -194,6 +197,8 @@ static void combine_row(const struct moe_loop *loop, int row)
     if (loop->spec->moe.n_ff_shared && !loop->spec->moe.is_beside)
         kernels->add_scaled(y, state->shared + (size_t)row * n_embd,
                             scale * weight_of_shared(loop, row), n_embd);
+    if (loop->mlp->mixture_bias)
+        kernels->add_scaled(y, loop->mlp->mixture_bias, scale, n_embd);
 }
 
 static void combine_rows(void *arg, int item, int worker)

@@ -1,4 +1,4 @@
-/* The feed-forward part of a layer that is a mixture of experts: each row takes k of E gated MLPs,
+/* The feed-forward part of a layer that is a mixture of experts: each row takes k of E MLPs,
  * chosen by a router, and the sum of their results by their weights.
  *
  *     router     input -> logits -> k experts and weights of each row    (route.h)

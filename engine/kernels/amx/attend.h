@@ -198,7 +198,7 @@ static void attend_by_tiles(const struct baton_attend *job, int first_head, int 
     struct step_tiles tiles;
     memset(tiles.values, 0, sizeof tiles.values);
     begin_heads(&heads);
-    for (int at = first; at < job->first_position + job->n_rows; at += STEP)
+    for (int at = first, end = end_seen(job); at < end; at += STEP)
         for (int head = first_head; head < end_head; head++)
             attend_step_by_tiles(&heads, head, at, &tiles);
     for (int head = first_head; head < end_head; head++)

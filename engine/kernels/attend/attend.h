@@ -64,6 +64,20 @@ static int first_seen_from(const struct baton_attend *job, int position)
     return job->window && position >= job->window ? position - job->window + 1 : 0;
 }
 
+/* The position after the last one that the row at `position` attends to. */
+static int end_seen_from(const struct baton_attend *job, int position)
+{
+    if (!job->n_ahead || job->n_ahead >= job->n_positions - position)
+        return job->n_ahead ? job->n_positions : position + 1;
+    return position + 1 + job->n_ahead;
+}
+
+/* The same for all rows of the call. */
+static int end_seen(const struct baton_attend *job)
+{
+    return end_seen_from(job, job->first_position + job->n_rows - 1);
+}
+
 static const char *keys_of(const struct heads *heads, int head, int block)
 {
     size_t index = (size_t)heads->job->blocks[block] * (size_t)heads->job->n_heads + (size_t)head;
@@ -75,7 +89,7 @@ static void set_step(const struct heads *heads, int head, int at, struct kv_step
     const struct baton_attend *job = heads->job;
     size_t key_bytes = baton_kv_key_bytes(job->dtype, job->head_dim),
            value_bytes = baton_kv_value_bytes(job->dtype, job->head_dim);
-    int n_blocks = baton_kv_blocks_for(job->first_position + job->n_rows);
+    int n_blocks = baton_kv_blocks_for(end_seen(job));
     int first_block = first_seen_from(job, job->first_position) / LANES;
     bool is_last = head + 1 == heads->end_head;
     *step = (struct kv_step){.head_dim = job->head_dim,
@@ -106,17 +120,18 @@ static void aim_query(const struct heads *heads, int head, int i, int at, struct
     int first_seen = first_seen_from(job, position) - at;
     set_query(heads, head, i, query);
     query->first_seen = first_seen > 0 ? first_seen : 0;
-    query->n_seen = lesser(position + 1 - at, STEP);
+    query->n_seen = lesser(end_seen_from(job, position) - at, STEP);
 }
 
 /* Attends with the queries of one KV head that see positions of the step at `at`: those of rows
- * that are not before it, and whose window still reaches it. */
+ * that see as far as it, and whose window still reaches it. */
 static void attend_step(const struct heads *heads, int head, int at)
 {
     const struct baton_attend *job = heads->job;
     struct kv_step step;
     struct query queries[TILE];
-    int first_row = at > job->first_position ? at - job->first_position : 0, end_row = job->n_rows;
+    int first_seen = job->first_position + job->n_ahead;
+    int first_row = at > first_seen ? at - first_seen : 0, end_row = job->n_rows;
     if (job->window)
         end_row = lesser(end_row, at + STEP + job->window - 1 - job->first_position);
     set_step(heads, head, at, &step);
@@ -151,7 +166,7 @@ static void attend(const struct baton_attend *job, int first_head, int end_head)
     for (int head = first_head; head < end_head; head++)
         for (int i = 0; i < heads.n_queries; i++)
             begin_query(&heads, head, i);
-    for (int at = first; at < job->first_position + job->n_rows; at += STEP)
+    for (int at = first, end = end_seen(job); at < end; at += STEP)
         for (int head = first_head; head < end_head; head++)
             attend_step(&heads, head, at);
     for (int head = first_head; head < end_head; head++)

@@ -175,6 +175,52 @@ static int drop_mark(uint32_t c, uint32_t made[2])
     return baton_character_is_mark(c) ? 0 : 1;
 }
 
+static int drop_nonspacing(uint32_t c, uint32_t made[2])
+{
+    made[0] = c;
+    return utf8proc_category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_MN ? 0 : 1;
+}
+
+/* The categories of BERT's control characters: Cc, Cf, Cs, Co. */
+static bool is_control(uint32_t c)
+{
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
+    return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+           category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CO;
+}
+
+static int clean(uint32_t c, uint32_t made[2])
+{
+    bool is_space = c == '\t' || c == '\n' || c == '\r' || baton_character_is_space(c);
+    made[0] = is_space ? ' ' : c;
+    return c == '\t' || c == '\n' || c == '\r' || !(!c || c == 0xfffd || is_control(c));
+}
+
+/* Chinese characters by BERT's ranges: CJK's unified ideographs, their extensions A to E, and the
+ * compatibility ideographs. */
+static bool is_cjk(uint32_t c)
+{
+    return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) ||
+           (c >= 0x20000 && c <= 0x2a6df) || (c >= 0x2a700 && c <= 0x2b73f) ||
+           (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
+           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+static bool space_cjk(const struct baton_text_view *text, struct baton_mapped_text *out)
+{
+    bool changed = false;
+    for (size_t at = 0, n; at < text->n; at += n) {
+        bool spaces = is_cjk(baton_utf8_at(text->bytes + at, &n));
+        if (spaces)
+            baton_mapped_text_put(out, " ", 1, text, at, at + n);
+        baton_mapped_text_copy(out, text, at, at + n);
+        if (spaces)
+            baton_mapped_text_put(out, " ", 1, text, at, at + n);
+        changed |= spaces;
+    }
+    return changed;
+}
+
 /* Replaces each character by the characters that of returns. */
 static bool map_characters(const struct baton_text_view *text, struct baton_mapped_text *out,
                            int (*of)(uint32_t c, uint32_t made[2]))
@@ -223,6 +269,15 @@ static enum baton_err apply(const struct step *step, const struct baton_text_vie
         return BATON_OK;
     case BATON_NORMALIZER_STRIP_ACCENTS:
         *changed = map_characters(text, out, drop_mark);
+        return BATON_OK;
+    case BATON_NORMALIZER_CLEAN:
+        *changed = map_characters(text, out, clean);
+        return BATON_OK;
+    case BATON_NORMALIZER_SPACE_CJK:
+        *changed = space_cjk(text, out);
+        return BATON_OK;
+    case BATON_NORMALIZER_STRIP_NONSPACING:
+        *changed = map_characters(text, out, drop_nonspacing);
         return BATON_OK;
     case BATON_NORMALIZER_NMT:
         *changed = map_characters(text, out, nmt);
