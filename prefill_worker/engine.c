@@ -25,7 +25,8 @@ struct pf_engine {
     struct baton_sampled_message sampled; /* scratch for the token that is being sent */
     struct pf_score *score;
     float *logits;      /* [LOGITS_ROWS][V] */
-    float *embedding;   /* [C] scratch for the embedding that is being sent */
+    float *state;       /* [C] scratch: the pooled state of the embedding that is being sent */
+    float *embedding;   /* [n_pooled] and the embedding */
     bool warm;          /* a first token was sent */
     atomic_int n_begun; /* submitted jobs whose first step has begun */
 };
@@ -101,7 +102,7 @@ static int n_pooled(const struct pf_chunk *chunk)
 {
     if (chunk->job->pooling == BATON_POOLING_MEAN)
         return chunk->n_tokens;
-    return chunk->job->pooling == BATON_POOLING_LAST && ends_here(chunk);
+    return chunk->job->pooling && ends_here(chunk);
 }
 
 static enum baton_err run_packed(struct pf_engine *engine)
@@ -115,7 +116,9 @@ static enum baton_err run_packed(struct pf_engine *engine)
                                          .n_tokens = chunk->n_tokens,
                                          .n_logits = !job->pooling && ends_here(chunk),
                                          .n_pooled = n_pooled(chunk),
-                                         .pooled = job->pooled};
+                                         .pooled = job->pooled,
+                                         .pools_first = job->pooling == BATON_POOLING_CLS,
+                                         .n_first_part = job->n_first_part};
     }
     return baton_engine_forward(engine->engine, chunks, engine->scheduler.step.n_chunks, on_layer,
                                 engine, engine->logits);
@@ -178,15 +181,16 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
 
 static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
 {
-    int n_embd = info_of(engine)->n_embd;
+    int n_embd = info_of(engine)->n_embd, n_pooled = info_of(engine)->n_pooled;
     int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
     bool is_finite = true;
-    for (int i = 0; i < n_embd; i++) {
-        engine->embedding[i] = (float)(job->pooled[i] / n_rows);
+    for (int i = 0; i < n_embd; i++)
+        engine->state[i] = (float)(job->pooled[i] / n_rows);
+    baton_engine_pool(engine->engine, engine->state, 1, engine->embedding);
+    for (int i = 0; i < n_pooled; i++)
         is_finite = is_finite && isfinite(engine->embedding[i]);
-    }
     if (is_finite)
-        pf_answer_embedding(job, engine->embedding, n_embd, computed_ns);
+        pf_answer_embedding(job, engine->embedding, n_pooled, computed_ns);
     else
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL,
                           "the embedding is not finite");
@@ -293,13 +297,23 @@ static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why 
 {
     const struct baton_model_info *info = info_of(engine);
     int n_vocab = info->n_vocab;
-    engine->embedding = calloc((size_t)info->n_embd, sizeof *engine->embedding);
+    engine->state = calloc((size_t)info->n_embd, sizeof *engine->state);
+    engine->embedding = calloc((size_t)info->n_pooled, sizeof *engine->embedding);
     engine->sampler = baton_sampler_create(n_vocab);
     engine->logits = calloc((size_t)LOGITS_ROWS * (size_t)n_vocab, sizeof *engine->logits);
     engine->score = pf_score_create(engine->sampler, n_vocab);
-    if (!engine->embedding || !engine->sampler || !engine->logits || !engine->score)
+    if (!engine->state || !engine->embedding || !engine->sampler || !engine->logits ||
+        !engine->score)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
     return BATON_OK;
+}
+
+/* An encoder's text is not cut, so a step may be as long as a context. */
+static int most_rows(const struct pf_engine *engine)
+{
+    const struct baton_model_info *info = info_of(engine);
+    int n = engine->scheduler.limits.max_tokens;
+    return info->is_encoder && info->n_context > n ? info->n_context : n;
 }
 
 static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *why)
@@ -311,7 +325,7 @@ static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *w
             .engine = engine->engine,
             .max_queued = MAX_QUEUED,
             .max_held = PF_MAX_HELD,
-            .max_rows = engine->scheduler.limits.max_tokens},
+            .max_rows = most_rows(engine)},
         why);
 }
 
@@ -323,8 +337,8 @@ enum baton_err pf_engine_start(struct baton_service *service, int chunk, struct 
     if (!engine)
         return BATON_NO_MEMORY;
     engine->service = service;
-    pf_scheduler_init(&engine->scheduler, chunk);
-    const struct baton_engine_options options = {.max_rows = engine->scheduler.limits.max_tokens,
+    pf_scheduler_init(&engine->scheduler, chunk, info_of(engine)->is_encoder);
+    const struct baton_engine_options options = {.max_rows = most_rows(engine),
                                                  .n_threads = host->cores.n_threads};
     enum baton_err err = baton_engine_create(host->model, &options, &engine->engine, why);
     if (!err)
@@ -344,6 +358,7 @@ void pf_engine_stop(struct pf_engine *engine)
         return;
     baton_service_stop_thread(engine->service);
     free(engine->logits);
+    free(engine->state);
     free(engine->embedding);
     pf_score_destroy(engine->score);
     baton_sampler_destroy(engine->sampler);

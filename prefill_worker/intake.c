@@ -29,6 +29,10 @@ static enum baton_err check(const struct baton_model_facts *facts,
     if (n < 1 || n > context || !baton_prompt_is_valid(request->tokens, n, facts->n_vocab))
         return baton_fail(why, BATON_INVALID,
                           "tokens: must be 1..context ids below the vocabulary size");
+    if (facts->is_encoder && !request->pooling)
+        return baton_fail(why, BATON_INVALID, "pooling: an encoder generates no tokens");
+    if (!facts->is_encoder && request->pooling == BATON__V1__POOLING__POOLING_CLS)
+        return baton_fail(why, BATON_INVALID, "pooling: cls is for encoders alone");
     if (request->naive &&
         (request->max_new_tokens < 1 || request->max_new_tokens > context - n + 1))
         return baton_fail(why, BATON_INVALID, "max_new_tokens: must be 1..%zu", context - n + 1);
@@ -50,10 +54,12 @@ static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRe
 }
 
 /* Sets the hashes by which the prompt shares blocks; without memory for them it shares none. A
- * naive job rewrites its blocks in each step, so it must not share them. Hashes that do not match
+ * naive job rewrites its blocks in each step, so it must not share them, and an encoder's layers
+ * rewrite each other's. Hashes that do not match
  * the tokens would register blocks under wrong content, so they are dropped. */
 static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_cache *cache,
-                                 const Baton__V1__PrefillRequest *request, struct baton_why *why)
+                                 bool is_encoder, const Baton__V1__PrefillRequest *request,
+                                 struct baton_why *why)
 {
     size_t n_hashes = baton_block_hash_count(request->n_tokens, BATON_KV_BLOCK_TOKENS);
     if (baton_prefix_init(&job->prefix, cache, &request->block_hashes, request->n_tokens) ==
@@ -62,13 +68,14 @@ static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_c
     bool is_ours = baton_prefix_cache_made(cache, &job->prefix, request);
     if (!is_ours)
         baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&job->origin));
-    if (!is_ours || request->naive || request->skip_prefix_cache)
+    if (!is_ours || request->naive || request->skip_prefix_cache || is_encoder)
         baton_prefix_fini(&job->prefix);
     return BATON_OK;
 }
 
 _Static_assert((int)BATON_POOLING_LAST == (int)BATON__V1__POOLING__POOLING_LAST &&
-                   (int)BATON_POOLING_MEAN == (int)BATON__V1__POOLING__POOLING_MEAN,
+                   (int)BATON_POOLING_MEAN == (int)BATON__V1__POOLING__POOLING_MEAN &&
+                   (int)BATON_POOLING_CLS == (int)BATON__V1__POOLING__POOLING_CLS,
                "the poolings have the numbers that travel");
 
 static enum baton_err set_pooling(struct pf_job *job, int n_embd,
@@ -77,6 +84,7 @@ static enum baton_err set_pooling(struct pf_job *job, int n_embd,
     if (!request->pooling)
         return BATON_OK;
     job->pooling = (enum baton_pooling)request->pooling;
+    job->n_first_part = (int)request->n_first_part;
     job->pooled = calloc((size_t)n_embd, sizeof *job->pooled);
     return job->pooled ? BATON_OK : BATON_NO_MEMORY;
 }
@@ -126,7 +134,7 @@ struct pf_job *pf_intake_job(const struct pf_intake *intake, struct baton_link *
         return NULL;
     }
     job->origin = origin; /* moved */
-    if (!set_prefix(job, intake->cache, request, &why))
+    if (!set_prefix(job, intake->cache, intake->facts->is_encoder, request, &why))
         return job;
     baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INVALID, why.text);
     pf_job_destroy(job);

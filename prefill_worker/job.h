@@ -73,6 +73,7 @@ struct pf_job {
     int64_t begun_ns;    /* when its first step began; 0: not yet */
     double decode_s;     /* naive: sum over steps after the first */
     double *pooled;      /* [C] with pooling: sum of final hidden states so far */
+    int n_first_part;    /* of a pair of texts, the first one's tokens; 0: it is one text */
 
     struct pf_parts parts; /* has its own rules of threading */
 

@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 
-void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens)
+void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens, bool whole)
 {
     scheduler->n_held = 0;
     scheduler->n_turns = 0;
@@ -12,7 +12,8 @@ void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens)
     scheduler->limits = (struct baton_prefill_limits){
         .max_tokens = max_tokens / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS,
         .block_tokens = BATON_KV_BLOCK_TOKENS,
-        .max_chunks = BATON_PREFILL_MAX_CHUNKS};
+        .max_chunks = BATON_PREFILL_MAX_CHUNKS,
+        .whole = whole};
 }
 
 void pf_scheduler_add(struct pf_scheduler *scheduler, struct pf_job *job)

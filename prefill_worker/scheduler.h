@@ -38,8 +38,8 @@ struct pf_scheduler {
     struct pf_step step;
 };
 
-/* max_tokens: of a step; rounded down to whole KV blocks. */
-void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens);
+/* max_tokens: of a step; rounded down to whole KV blocks. whole: prompts are not cut. */
+void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens, bool whole);
 
 /* Adds a job; at most PF_MAX_HELD at a time. */
 void pf_scheduler_add(struct pf_scheduler *scheduler, struct pf_job *job);

@@ -1,6 +1,7 @@
 #include "worker/canary.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/digest.h"
 
@@ -13,9 +14,10 @@ struct baton_canary {
     struct baton_kv *kv; /* one block of its own, so a canary never competes with requests */
     struct baton_seq seq;
     uint32_t tokens[N_TOKENS];
-    int n_tokens;  /* fewer than N_TOKENS in a shorter context */
-    float *logits; /* [V] */
-    size_t logits_bytes;
+    int n_tokens;   /* fewer than N_TOKENS in a shorter context */
+    float *logits;  /* [V]; NULL: the model is an encoder, whose state is pooled instead */
+    double *pooled; /* [C] */
+    size_t logits_bytes, pooled_bytes;
     uint32_t first_crc;
     bool has_run;
 };
@@ -34,9 +36,12 @@ static enum baton_err allocate(struct baton_canary *canary, const struct baton_m
 {
     const struct baton_kv_pool_options pool = {.dtype = kv_dtype, .n_blocks = 1};
     enum baton_err err = baton_kv_create(model, &pool, &canary->kv, why);
-    canary->logits_bytes = (size_t)baton_model_info(model)->n_vocab * sizeof *canary->logits;
-    canary->logits = malloc(canary->logits_bytes);
-    if (!err && !canary->logits)
+    const struct baton_model_info *info = baton_model_info(model);
+    canary->pooled_bytes = (size_t)info->n_embd * sizeof *canary->pooled;
+    canary->logits_bytes = (size_t)info->n_vocab * sizeof *canary->logits;
+    canary->pooled = malloc(canary->pooled_bytes);
+    canary->logits = info->is_encoder ? NULL : malloc(canary->logits_bytes);
+    if (!err && (!canary->pooled || (!canary->logits && !info->is_encoder)))
         err = BATON_NO_MEMORY;
     return err ? err : baton_seq_init(&canary->seq, canary->kv, canary->n_tokens);
 }
@@ -66,19 +71,36 @@ void baton_canary_destroy(struct baton_canary *canary)
     if (canary->kv)
         baton_kv_destroy(canary->kv);
     free(canary->logits);
+    free(canary->pooled);
     free(canary);
+}
+
+/* The digest of what the model makes of the tokens. */
+static enum baton_err run(struct baton_canary *canary, baton_layer_fn goes_on, void *goes_on_arg,
+                          uint32_t *crc)
+{
+    const struct baton_chunk chunk = {.seq = &canary->seq,
+                                      .tokens = canary->tokens,
+                                      .n_tokens = canary->n_tokens,
+                                      .n_logits = canary->logits != NULL,
+                                      .n_pooled = canary->logits ? 0 : canary->n_tokens,
+                                      .pooled = canary->logits ? NULL : canary->pooled};
+    memset(canary->pooled, 0, canary->pooled_bytes);
+    enum baton_err err =
+        baton_engine_forward(canary->engine, &chunk, 1, goes_on, goes_on_arg, canary->logits);
+    *crc = canary->logits ? baton_crc32c(0, canary->logits, canary->logits_bytes)
+                          : baton_crc32c(0, canary->pooled, canary->pooled_bytes);
+    return err;
 }
 
 enum baton_err baton_canary_run(void *arg, baton_layer_fn goes_on, void *goes_on_arg)
 {
     struct baton_canary *canary = arg;
     canary->seq.n_tokens = 0; /* every run computes all tokens again, from position 0 */
-    enum baton_err err =
-        baton_engine_prefill(canary->engine, &canary->seq, canary->tokens, canary->n_tokens,
-                             goes_on, goes_on_arg, canary->logits);
+    uint32_t crc;
+    enum baton_err err = run(canary, goes_on, goes_on_arg, &crc);
     if (err)
         return err;
-    uint32_t crc = baton_crc32c(0, canary->logits, canary->logits_bytes);
     if (!canary->has_run)
         canary->first_crc = crc;
     canary->has_run = true;

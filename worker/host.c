@@ -221,6 +221,11 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     catch_signals(&host->bell);
     open_claim(host);
     err = load_model(host, why);
+    if (!err && role == BATON__V1__ROLE__ROLE_DECODE && baton_model_info(host->model)->is_encoder)
+        err = baton_fail(why, BATON_INVALID,
+                         "--model: \"%s\" is an encoder, which generates no tokens: its fleet has "
+                         "prefill workers alone",
+                         host->facts.name);
     if (err)
         return err;
     size_t max_bytes =

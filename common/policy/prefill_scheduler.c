@@ -17,6 +17,8 @@ static double rank_of(const struct list *list, int i)
 static int fitting(const struct list *list, int i, int n_free)
 {
     int n_remaining = list->candidates[i].n_remaining, block_tokens = list->limits->block_tokens;
+    if (list->limits->whole)
+        return n_remaining <= n_free || n_free == list->limits->max_tokens ? n_remaining : 0;
     return n_remaining <= n_free ? n_remaining : n_free / block_tokens * block_tokens;
 }
 

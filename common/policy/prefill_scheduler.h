@@ -38,6 +38,7 @@ struct baton_prefill_limits {
     int block_tokens;          /* of a KV block */
     int max_chunks;            /* prompts of a step */
     double tokens_per_s;       /* rate at which prompts are computed; 0: unknown, no prompt ages */
+    bool whole;                /* no prompt is cut: one that is longer than a step runs alone */
     bool others_turn;          /* the last step ran a prompt alone */
     enum baton_priority first; /* class that goes first */
 };

@@ -58,6 +58,7 @@ struct gw_params {
     struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
     struct baton_speculation speculation;  /* in the decode worker; naive mode has none */
     enum baton_pooling pooling;            /* NONE: tokens are wanted, not an embedding */
+    uint32_t n_first_part; /* the prompt is a pair, whose second text begins there */
     bool prompt_logprobs;
     bool prompt_progress; /* a stream reports how far its prompt is */
     bool ignore_eos;

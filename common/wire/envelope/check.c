@@ -160,6 +160,7 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
            "each position's end is wanted, and one worker has it");
     if (m->pooling)
         check_pooling(c, m);
+    range(c, "n_first_part", m->n_first_part, 0, m->pooling ? m->n_tokens - 1 : 0);
 }
 
 static void check_parts_start(struct checker *c, const Baton__V1__PartsStart *m)

@@ -243,6 +243,28 @@ static void submit(struct gw_completion *completion)
         completion->writer->accepted(completion);
 }
 
+/* Answers a request for what the model does not make; true: it makes it. */
+static bool check_kind(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct gw_completion_params *params)
+{
+    static const struct gw_problem embeds = {
+        .status = 400,
+        .param = "model",
+        .code = "model_not_supported",
+        .message = "model: it is an encoder, which generates no text: use /v1/embeddings"};
+    static const struct gw_problem scores = {
+        .status = 400,
+        .param = "model",
+        .code = "model_not_supported",
+        .message = "model: it is a reranker, which scores documents: use /v1/rerank"};
+    bool is_scored = params->shared.n_first_part > 0;
+    if (!api->facts->is_encoder ||
+        (params->shared.pooling && is_scored == api->facts->scores_pairs))
+        return true;
+    gw_completion_refuse(api, exchange, api->facts->scores_pairs ? &scores : &embeds);
+    return false;
+}
+
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                          const struct gw_answer_writer *writer,
                          const struct gw_completion_options *options,
@@ -257,6 +279,10 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                                                  .message =
                                                      "x-baton-resumable: must be true or false"};
     bool resumable;
+    if (!check_kind(api, exchange, params)) {
+        gw_completion_options_fini(options, writer);
+        return;
+    }
     if (!gw_stream_read_resumable(exchange, &resumable)) {
         gw_completion_refuse(api, exchange, &bad_header);
         gw_completion_options_fini(options, writer);

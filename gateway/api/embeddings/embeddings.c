@@ -15,11 +15,14 @@ enum baton_pooling gw_embeddings_pooling(const struct gw_api *api)
     return api->facts->pooling ? api->facts->pooling : BATON_POOLING_LAST;
 }
 
-static void read_pooling(struct gw_fields *fields, enum baton_pooling *pooling)
+/* A decoder's first position sees no other, so cls is for encoders alone. */
+static void read_pooling(const struct gw_api *api, struct gw_fields *fields,
+                         enum baton_pooling *pooling)
 {
-    static const char *const words[] = {"last", "mean"};
-    static const enum baton_pooling poolings[] = {BATON_POOLING_LAST, BATON_POOLING_MEAN};
-    int i = gw_field_word(fields, "pooling", words, 2);
+    static const char *const words[] = {"last", "mean", "cls"};
+    static const enum baton_pooling poolings[] = {BATON_POOLING_LAST, BATON_POOLING_MEAN,
+                                                  BATON_POOLING_CLS};
+    int i = gw_field_word(fields, "pooling", words, api->facts->is_encoder ? 3 : 2);
     if (i >= 0)
         *pooling = poolings[i];
 }
@@ -30,11 +33,11 @@ void gw_embeddings_read(struct gw_completion_builder *builder,
     struct gw_params *shared = &builder->params.shared;
     const struct gw_api *api = builder->api;
     int64_t dimensions = 0;
-    int64_t width = api->facts->n_embd ? api->facts->n_embd : BATON_MAX_EMBEDDING;
+    int64_t width = api->facts->n_pooled ? api->facts->n_pooled : BATON_MAX_EMBEDDING;
     shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
     shared->pooling = gw_embeddings_pooling(api);
     shared->kv_cache = true;
-    read_pooling(&builder->fields, &shared->pooling);
+    read_pooling(api, &builder->fields, &shared->pooling);
     gw_field_int(&builder->fields, "dimensions", 1, width, &dimensions);
     options->n_dimensions = (int)dimensions;
     builder->options.own = options;

@@ -42,8 +42,8 @@ static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
     baton_json_open(out, "embeddings", '{');
     baton_json_put_string(out, "pooling", baton_pooling_name(gw_embeddings_pooling(api)));
     baton_json_put_bool(out, "trained", api->facts->pooling != BATON_POOLING_NONE);
-    if (api->facts->n_embd)
-        baton_json_put_int(out, "dimensions", api->facts->n_embd);
+    if (api->facts->n_pooled)
+        baton_json_put_int(out, "dimensions", api->facts->n_pooled);
     else
         baton_json_put_null(out, "dimensions");
     baton_json_close(out, '}');

@@ -26,12 +26,13 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     (void)unused;
     /* Stricter than admission, which also waits for a role and colocates prompts: a load balancer
      * should prefer a gateway with a complete fleet. */
-    if (!n_prefill || !n_decode || api->dispatcher->admission.draining) {
+    bool lacks_decode = !n_decode && !api->facts->is_encoder; /* which generate no tokens */
+    if (!n_prefill || lacks_decode || api->dispatcher->admission.draining) {
         gw_answer_error(exchange, 503, "not_ready",
                         api->dispatcher->admission.draining ? "draining"
                         : n_prefill                         ? "no decode worker is ready"
-                        : n_decode                          ? "no prefill worker is ready"
-                                   : "no prefill and no decode worker is ready");
+                        : !lacks_decode                     ? "no prefill worker is ready"
+                                        : "no prefill and no decode worker is ready");
         return;
     }
     gw_answer_open(&answer);

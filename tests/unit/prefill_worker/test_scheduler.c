@@ -22,14 +22,14 @@ static bool fill(void)
 
 TEST(without_jobs_there_is_no_step)
 {
-    pf_scheduler_init(&scheduler, 64);
+    pf_scheduler_init(&scheduler, 64, false);
     assert_false(fill());
     assert_null(pf_scheduler_take_done(&scheduler));
 }
 
 TEST(a_step_holds_whole_blocks_at_most)
 {
-    pf_scheduler_init(&scheduler, 100);
+    pf_scheduler_init(&scheduler, 100, false);
     assert_int_equal(scheduler.limits.max_tokens, 96);
     add(0, 1000);
     assert_true(fill());
@@ -39,7 +39,7 @@ TEST(a_step_holds_whole_blocks_at_most)
 
 TEST(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step)
 {
-    pf_scheduler_init(&scheduler, 64);
+    pf_scheduler_init(&scheduler, 64, false);
     add(0, 200);
     add(1, 24);
     jobs[0].seq.n_tokens = 160; /* 40 remain */
@@ -54,7 +54,7 @@ TEST(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step)
 TEST(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others)
 {
     int n_alone = 0, n_others = 0;
-    pf_scheduler_init(&scheduler, 64);
+    pf_scheduler_init(&scheduler, 64, false);
     add(0, 300);
     add(1, 300);
     add(2, 300);
@@ -72,7 +72,7 @@ TEST(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others)
 
 TEST(batch_prompts_have_one_step_in_eight_while_others_wait)
 {
-    pf_scheduler_init(&scheduler, 64);
+    pf_scheduler_init(&scheduler, 64, false);
     add(0, 1000);
     add(1, 1000);
     jobs[0].priority = BATON_PRIORITY_BATCH;
@@ -84,7 +84,7 @@ TEST(batch_prompts_have_one_step_in_eight_while_others_wait)
 
 TEST(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order)
 {
-    pf_scheduler_init(&scheduler, 64);
+    pf_scheduler_init(&scheduler, 64, false);
     for (int i = 0; i < N_JOBS; i++)
         add(i, 100);
     jobs[1].done = true;
