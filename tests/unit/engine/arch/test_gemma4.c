@@ -51,6 +51,7 @@ TEST(e2b_shares_keys_and_values_of_the_last_layer_of_each_type)
     assert_int_equal(spec.layers[14].n_ff, 6144);
     assert_int_equal(spec.layers[15].n_ff, 12288);
     assert_int_equal(baton_spec_per_layer_width(&spec), 35 * 256);
+    assert_int_equal(baton_spec_last_kv_layer(&spec), 14); /* where a prompt's rows end */
 }
 
 TEST(e2b_keeps_six_kib_of_a_token_beside_its_windows)
