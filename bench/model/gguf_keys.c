@@ -124,6 +124,12 @@ static int divide_longrope(const struct baton_rope_config *rope,
     return 2;
 }
 
+/* The base of the frequencies; Hunyuan's files have it with the scaling in it. */
+static double base_of(const struct baton_rope_config *rope, double n)
+{
+    return rope->alpha > 0 ? rope->theta * pow(rope->alpha, n / (n - 2)) : rope->theta;
+}
+
 /* Writes the rotary embedding of layers without a window; layers with one may have another base. */
 static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
                     struct bench_gguf_divisors *divisors)
@@ -134,7 +140,7 @@ static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
     if (!spec->n_ropes)
         return 0;
     bench_gguf_put_size(gguf, "rope.dimension_count", spec->ropes[0].n_rotated);
-    bench_gguf_put_number(gguf, "rope.freq_base", rope->theta);
+    bench_gguf_put_number(gguf, "rope.freq_base", base_of(rope, spec->ropes[0].n_rotated));
     if (config->local_rope.theta > 0)
         bench_gguf_put_number(gguf, "rope.freq_base_swa", config->local_rope.theta);
     if (is_yarn || !strcmp(rope->type, "linear")) {

@@ -70,6 +70,7 @@ struct baton_arch {
     bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config has */
     bool never_has_out_bias; /* attention_bias means queries, keys and values alone */
     bool defaults_n_ff;      /* F is 4 C where the config gives none */
+    bool scales_global_rope; /* layers with a window turn by rope_theta alone */
 
     /* Changes the spec that the rest of the row makes of a config; NULL: nothing. */
     enum baton_err (*refine)(const struct baton_model_config *config, struct baton_spec *spec,

@@ -219,6 +219,11 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_PER_LAYER_NORM:
     case BATON_ARRAY_LAYER_SCALE:
         return per_layer_of_layer(spec, kind);
+    case BATON_ARRAY_XIELU_P:
+    case BATON_ARRAY_XIELU_N:
+    case BATON_ARRAY_XIELU_B:
+    case BATON_ARRAY_XIELU_EPS:
+        return vector(spec->activation == BATON_ACT_XIELU);
     default:
         return norm_of_layer(spec, kind);
     }

@@ -62,6 +62,10 @@ enum baton_array_kind {
     BATON_ARRAY_PER_LAYER_OUT,     /* [C][P] */
     BATON_ARRAY_PER_LAYER_NORM,    /* [C] of its result */
     BATON_ARRAY_LAYER_SCALE,       /* [1] */
+    BATON_ARRAY_XIELU_P,           /* [1] p = ln(1 + exp of it), the first of XIELU's numbers */
+    BATON_ARRAY_XIELU_N,           /* [1] n = b + ln(1 + exp of it) */
+    BATON_ARRAY_XIELU_B,           /* [1] b */
+    BATON_ARRAY_XIELU_EPS,         /* [1] eps */
 
     BATON_ARRAY_FINAL_NORM, /* [C] */
     BATON_ARRAY_FINAL_NORM_BIAS,

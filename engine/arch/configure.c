@@ -6,6 +6,7 @@
 #include "common/base/array.h"
 #include "engine/arch/arch.h"
 #include "engine/arch/layer_sizes.h"
+#include "engine/arch/refine.h"
 #include "engine/arch/rope.h"
 #include "engine/checkpoint/checkpoint.h"
 
@@ -132,6 +133,7 @@ static const struct {
     {"swish", BATON_ACT_SILU},
     {"relu", BATON_ACT_RELU},
     {"relu2", BATON_ACT_RELU2},
+    {"xielu", BATON_ACT_XIELU},
 };
 
 static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG *config,
@@ -154,7 +156,8 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
     if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && !strcmp(name, "gelu"))
         name = "gelu_pytorch_tanh";
     for (size_t i = 0; i < BATON_N_OF(activations); i++)
-        if (!strcmp(activations[i].name, name)) {
+        if (!strcmp(activations[i].name, name) && (activations[i].activation != BATON_ACT_XIELU ||
+                                                   arch->refine == baton_refine_apertus)) {
             spec->activation = activations[i].activation;
             return BATON_OK;
         }
@@ -308,15 +311,21 @@ static enum baton_err add_rope(const CONFIG *config, const struct baton_rope_con
 static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *config,
                                 struct baton_spec *spec, struct baton_why *why)
 {
-    bool has_local = config->local_rope.theta > 0 && arch->features & BATON_FEATURE(LOCAL_ROPE);
+    struct baton_rope_config local = config->local_rope;
+    bool has_local = local.theta > 0 && arch->features & BATON_FEATURE(LOCAL_ROPE);
     if (arch->has_learned_positions)
         return BATON_OK;
-    /* Gemma 3: layers with a window have a rope of their own (rope_local_base_freq). */
+    bool scales_global = arch->scales_global_rope && config->features & BATON_FEATURE(ROPE_SCALING);
+    if (!has_local && scales_global) {
+        local = (struct baton_rope_config){.theta = config->rope.theta};
+        has_local = true;
+    }
+    /* Layers with a window have a rope of their own: Gemma 3's by rope_local_base_freq. */
     for (int i = 0; i < spec->n_layers; i++)
         if (has_local && spec->layers[i].window)
             spec->layers[i].rope = 1;
     enum baton_err err = add_rope(config, &config->rope, spec, why);
-    return err || !has_local ? err : add_rope(config, &config->local_rope, spec, why);
+    return err || !has_local ? err : add_rope(config, &local, spec, why);
 }
 
 static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *config, int n_context,
@@ -351,22 +360,24 @@ static const struct {
                 {"gemma4_unified", "gemma4_unified_text"},
                 {"gemma4_unified", "gemma4_text"},
                 {"mistral3", "mistral"},
-                {"mistral3", "ministral3"}};
+                {"mistral3", "ministral3"},
+                {"qwen2_vl", "qwen2_5_vl_text"},
+                {"qwen2_5_vl", "qwen2_5_vl_text"},
+                {"qwen3_vl", "qwen3_vl_text"}};
 
 /* A wrapper's model_type at the top level means that its text_config is missing. */
 static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
 {
-    bool is_wrapper = false;
-    for (size_t i = 0; i < BATON_N_OF(wrappers); i++)
-        is_wrapper = is_wrapper || !strcmp(wrappers[i].wrapper, config->model_type);
+    bool fits = !config->wrapper[0];
     for (size_t i = 0; i < BATON_N_OF(wrappers); i++) {
-        if (!config->wrapper[0] || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
-                                    !strcmp(wrappers[i].model_type, config->model_type)))
-            return is_wrapper
-                       ? baton_fail(why, BATON_INVALID, "text_config: must be given in a %s model",
-                                    config->model_type)
-                       : BATON_OK;
+        if (!strcmp(wrappers[i].wrapper, config->model_type))
+            return baton_fail(why, BATON_INVALID, "text_config: must be given in a %s model",
+                              config->model_type);
+        fits = fits || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
+                        !strcmp(wrappers[i].model_type, config->model_type));
     }
+    if (fits)
+        return BATON_OK;
     return baton_fail(why, BATON_INVALID,
                       "model_type: \"%.40s\" with a text_config of \"%.40s\" is not supported",
                       config->wrapper, config->model_type);

@@ -148,6 +148,18 @@ const struct baton_tensor_names baton_names_gguf_gpt_oss = {
 const struct baton_tensor_names baton_names_gguf_seed_oss = {
     NAMES, .lists = {LIST(top), LIST(oss_norms), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp)}};
 
+/* The file's lists of numbers, which its reader makes tensors of layers (gguf/tensors.c). */
+static const struct baton_tensor_row xielu[] = {
+    {TENSOR("xielu.alpha_p", XIELU_P)},
+    {TENSOR("xielu.alpha_n", XIELU_N)},
+    {TENSOR("xielu.beta", XIELU_B)},
+    {TENSOR("xielu.eps", XIELU_EPS)},
+};
+
+const struct baton_tensor_names baton_names_gguf_apertus = {
+    NAMES,
+    .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(whole_qkv), LIST(whole_mlp), LIST(xielu)}};
+
 const struct baton_tensor_names baton_names_gguf_arcee = {
     NAMES, .lists = {LIST(top), LIST(norms), LIST(paired_qkv), LIST(whole_mlp)}};
 

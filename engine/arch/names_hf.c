@@ -83,6 +83,31 @@ const struct baton_tensor_names baton_names_llama = {
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
 
+static const struct baton_tensor_row apertus_rows[] = {
+    {TENSOR("attention_layernorm.weight", ATTN_NORM)},
+    {TENSOR("feedforward_layernorm.weight", MLP_NORM)},
+    {TENSOR("mlp.act_fn.alpha_p", XIELU_P)},
+    {TENSOR("mlp.act_fn.alpha_n", XIELU_N)},
+    {TENSOR("mlp.act_fn.beta", XIELU_B)},
+    {TENSOR("mlp.act_fn.eps", XIELU_EPS)},
+};
+
+const struct baton_tensor_names baton_names_apertus = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(apertus_rows), LIST(llama_attention), LIST(plain_mlp)}};
+
+static const struct baton_tensor_row hunyuan_norms[] = {
+    {TENSOR("self_attn.query_layernorm.weight", Q_NORM)},
+    {TENSOR("self_attn.key_layernorm.weight", K_NORM)},
+};
+
+const struct baton_tensor_names baton_names_hunyuan = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(hunyuan_norms), LIST(llama_attention),
+              LIST(llama_mlp)}};
+
 const struct baton_tensor_names baton_names_arcee = {
     .prefix = "model.",
     .layer_prefix = "layers.",

@@ -166,6 +166,36 @@ enum baton_err baton_refine_use_bias(const CONFIG *config, struct baton_spec *sp
     return BATON_OK;
 }
 
+enum baton_err baton_refine_apertus(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    if (spec->activation == BATON_ACT_XIELU)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "hidden_act: \"%s\" is not supported in an apertus model (supported: xielu)",
+                      config->hidden_act);
+}
+
+/* In a model with windows, the layers that see everything do not rotate. */
+enum baton_err baton_refine_exaone4(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    (void)why;
+    for (int i = 0; i < spec->n_layers; i++)
+        if (config->sliding_window && !spec->layers[i].window)
+            spec->layers[i].rope = -1;
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_hunyuan(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    (void)config;
+    (void)why;
+    spec->norms_turned = true; /* no key of the config has it */
+    return BATON_OK;
+}
+
 enum baton_err baton_refine_seed_oss(const CONFIG *config, struct baton_spec *spec,
                                      struct baton_why *why)
 {

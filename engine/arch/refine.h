@@ -38,6 +38,12 @@ BATON_REFINE(cohere);
 BATON_REFINE(cohere2);
 /* One key for all biases. */
 BATON_REFINE(use_bias);
+/* The only activation with numbers of its own. */
+BATON_REFINE(apertus);
+/* Global layers do not rotate. */
+BATON_REFINE(exaone4);
+/* Queries and keys are normed after their rotation. */
+BATON_REFINE(hunyuan);
 /* A key for the bias of attention's output. */
 BATON_REFINE(seed_oss);
 /* Experts in every layer. */

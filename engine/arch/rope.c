@@ -57,9 +57,9 @@ static enum baton_err scale_linear(const REQUEST *request, struct baton_rope_spe
 static enum baton_err scale_dynamic(const REQUEST *request, struct baton_rope_spec *rope,
                                     struct baton_why *why)
 {
-    double factor = request->config->factor, n = rope->n_rotated;
+    double factor = request->config->factor, n = rope->n_rotated, alpha = request->config->alpha;
     double length = fmax(request->n_context, request->n_known) / request->n_known;
-    enum baton_err err = require("factor", factor, why);
+    enum baton_err err = alpha > 0 ? BATON_OK : require("factor", factor, why);
     if (err)
         return err;
     if (n < 4) /* the exponent n / (n - 2) needs more than one pair */
@@ -67,6 +67,10 @@ static enum baton_err scale_dynamic(const REQUEST *request, struct baton_rope_sp
                           "rope_scaling.rope_type: \"dynamic\" must turn 4 elements or more of a "
                           "head, not %.0f",
                           n);
+    if (alpha > 0) { /* Hunyuan's, the same for all lengths */
+        fill_default(rope, request->config->theta * pow(alpha, n / (n - 2)));
+        return BATON_OK;
+    }
     fill_default(rope, request->config->theta * pow(factor * length - (factor - 1), n / (n - 2)));
     return BATON_OK;
 }
@@ -224,8 +228,13 @@ static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope
                             struct baton_why *why)
 {
     const char *type = request->config->type;
-    if (!*type || !strcmp(type, "default"))
+    /* The sections of mrope differ only for pictures: a text has one position for all of them. */
+    if (!*type || !strcmp(type, "default") || (!strcmp(type, "mrope") && request->config->n_mrope))
         return BATON_OK;
+    if (request->config->alpha > 0 && strcmp(type, "dynamic") != 0)
+        return baton_fail(why, BATON_INVALID,
+                          "rope_scaling.alpha: must stand beside rope_type \"dynamic\", not \"%s\"",
+                          type);
     if (request->config->n_long && !strcmp(type, "yarn")) /* early Phi-3 configs mean longrope */
         type = "longrope";
     for (size_t i = 0; i < BATON_N_OF(kinds); i++)
@@ -267,6 +276,11 @@ enum baton_err baton_rope_make(const struct baton_rope_request *request,
     enum baton_err err = check_rotated(request, n, why);
     if (!err && !(config->theta > 1))
         err = baton_fail(why, BATON_INVALID, "rope_theta: must be given");
+    if (!err && config->n_mrope && config->n_mrope != n / 2)
+        err = baton_fail(why, BATON_INVALID,
+                         "rope_scaling.mrope_section: must add up to the %d pairs that turn, "
+                         "not %d",
+                         n / 2, config->n_mrope);
     if (err)
         return err;
     fill_default(&made, config->theta);
@@ -279,7 +293,7 @@ enum baton_err baton_rope_make(const struct baton_rope_request *request,
 int baton_rope_most_context(const struct baton_rope_config *config, int n_known)
 {
     double most = n_known;
-    if (!strcmp(config->type, "dynamic"))
+    if (!strcmp(config->type, "dynamic") && !(config->alpha > 0))
         most = n_known * or_else(config->factor, 1);
     else if (!strcmp(config->type, "yarn")) /* Qwen 2.5 does not raise max_position_embeddings */
         most = fmax(most, config->original_context * config->factor);

@@ -58,9 +58,12 @@ enum baton_activation {
     BATON_ACT_GELU_ERF,
     BATON_ACT_SILU,
     BATON_ACT_RELU,
-    BATON_ACT_RELU2,      /* relu squared */
-    BATON_ACT_SWIGLU_CLIP /* GATED only: g = min(g, 7), u = clip(u, -7..7),
-                             g * sigmoid(1.702 g) * (u + 1) */
+    BATON_ACT_RELU2,       /* relu squared */
+    BATON_ACT_SWIGLU_CLIP, /* GATED only: g = min(g, 7), u = clip(u, -7..7),
+                              g * sigmoid(1.702 g) * (u + 1) */
+    /* PLAIN only, by numbers of the layer: p g^2 + b g above 0, n (e^min(g, eps) - 1 - g) + b g
+     * below (Huang et al., "Deriving activation functions using integration", 2024) */
+    BATON_ACT_XIELU
 };
 
 enum baton_qk_norm {
@@ -126,6 +129,7 @@ struct baton_spec {
     enum baton_activation activation;
 
     enum baton_qk_norm qk_norm; /* of this spec's norm kind, before the rotation */
+    bool norms_turned;          /* qk_norm comes after the rotation */
     bool norms_values;          /* v of each head is normed, without a weight */
     float score_scale;          /* of the scores, before cap and softmax */
     float score_cap;            /* s = cap tanh(s / cap); 0: none */

@@ -92,13 +92,27 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
     baton_forward_finish_qkv(forward, layer);
 }
 
+/* Makes a layer's numbers of BATON_ACT_XIELU of what the model stores. */
+static void xielu_numbers(const struct baton_mlp *mlp, float numbers[4])
+{
+    double beta = (double)*mlp->xielu[2];
+    numbers[0] = (float)log1p(exp((double)*mlp->xielu[0]));
+    numbers[1] = (float)(beta + log1p(exp((double)*mlp->xielu[1])));
+    numbers[2] = *mlp->xielu[2];
+    numbers[3] = *mlp->xielu[3];
+}
+
 /* hidden = the input of down: the gated or activated up projection */
 static void widen(struct baton_forward *forward, int layer, const float *in)
 {
     const struct baton_spec *spec = &forward->model->spec;
+    float xielu[4] = {0};
+    if (spec->activation == BATON_ACT_XIELU)
+        xielu_numbers(&forward->model->layers[layer].mlp, xielu);
     const struct baton_epilogue activate = {
         .kind = spec->mlp == BATON_MLP_GATED ? BATON_GATE : BATON_ACTIVATE,
         .activation = spec->activation,
+        .xielu = xielu,
         .n_ff = spec->layers[layer].n_ff,
     };
     multiply_adapted(forward, layer, BATON_ADAPTED_UP, in, forward->hidden, activate);

@@ -147,11 +147,13 @@ static bool is_new(bool *seen)
 static void add_matrix(struct probe *probe, struct seen *seen, const struct baton_array *array,
                        const struct baton_packed *weights)
 {
+    static const float xielu[] = {0.8F, 0.8F, 0.5F, -1e-6F};
     const struct baton_spec *spec = &probe->model->spec;
     bool is_up = array->kind == BATON_ARRAY_UP || array->kind == BATON_ARRAY_SHARED_UP ||
                  array->kind == BATON_ARRAY_PER_LAYER_GATE;
     struct baton_epilogue end = {.kind = array->is_gated ? BATON_GATE : BATON_ACTIVATE,
                                  .activation = spec->activation,
+                                 .xielu = xielu,
                                  .n_ff = array->is_gated && array->n_rows / 2 < BATON_PANEL
                                              ? array->n_rows / 2
                                              : BATON_PANEL};
@@ -229,11 +231,13 @@ static void add_sampling(struct probe *probe)
     }
     free(x);
     free(y);
-    /* log draws tokens, and log1p scales queries: their last bits differ between C libraries. */
+    /* log draws tokens, and log1p scales queries and makes XIELU's numbers: their last bits differ
+     * between C libraries. */
     for (int i = 0; i < N_CALLS; i++) {
         double position = i * 37.0, values[] = {log(1 + (double)draw(probe)), log1p(position)};
-        bool has_q_scaling = probe->model->spec.has_q_scaling;
-        baton_sha256_update(probe->sha, values, (has_q_scaling ? 2 : 1) * sizeof values[0]);
+        bool uses_log1p =
+            probe->model->spec.has_q_scaling || probe->model->spec.activation == BATON_ACT_XIELU;
+        baton_sha256_update(probe->sha, values, (uses_log1p ? 2 : 1) * sizeof values[0]);
     }
 }
 

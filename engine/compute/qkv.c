@@ -174,16 +174,20 @@ static void finish_rows(void *arg, int item, int worker)
 {
     const struct row_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
+    const struct baton_spec *spec = &forward->model->spec;
     int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
         struct projections row = projections_of(forward, loop->layer, r);
         copy_values(forward, loop->layer, r, &row);
-        norm_row(forward, loop->layer, &row);
+        if (!spec->norms_turned)
+            norm_row(forward, loop->layer, &row);
         norm_values(forward, &row);
         clamp_row(forward, loop->layer, &row);
         turn_row(forward, loop->layer, r, &row);
-        scale_queries(&forward->model->spec, forward->rows[r].position, &row);
+        if (spec->norms_turned)
+            norm_row(forward, loop->layer, &row);
+        scale_queries(spec, forward->rows[r].position, &row);
         store_row(forward, loop->layer, r, &row);
     }
 }

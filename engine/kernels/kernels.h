@@ -33,6 +33,7 @@ enum baton_epilogue_kind {
 struct baton_epilogue {
     enum baton_epilogue_kind kind;
     enum baton_activation activation; /* ACTIVATE: none of the gated forms */
+    const float *xielu;               /* XIELU: its p, n, b and eps */
     float scale;                      /* STORE and ADD: 1 changes nothing */
     int n_ff;                         /* GATE: F */
     /* What a row adds to its result beside the bias: [n_rows], each [first_delta + n_out] or NULL.

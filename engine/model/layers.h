@@ -47,6 +47,7 @@ struct baton_mlp {
     /* Experts beside an MLP, which is then the shared expert (spec.h): */
     struct baton_norm router_norm, experts_norm, experts_post_norm, shared_post_norm;
     float *expert_scales; /* [E] */
+    float *xielu[4];      /* the numbers of BATON_ACT_XIELU as they are stored, [1] each */
 };
 
 /* What a layer does with a token's input to it (compute/per_layer.h). */

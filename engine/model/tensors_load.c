@@ -151,6 +151,9 @@ static enum baton_err find_tensor(const struct loading *loading, const struct ba
     const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
                                                    .kind = named->row->kind};
     if (!named->row->scales) {
+        const struct baton_tensor *found = baton_weights_find(loading->weights, name);
+        if (found && !found->n_dims && named->is_vector && named->n_rows == 1)
+            n_dims = 0; /* one number may be stored without a dimension */
         enum baton_err err = baton_weights_find_shaped(loading->weights, name, n_dims, shape,
                                                        &slice->tensor, loading->why);
         return err ? err : check_rows(loading, named, slice->tensor);

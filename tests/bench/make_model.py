@@ -14,13 +14,14 @@ GGUF = [f"tiny-{family}" for family in (
     "gpt_neox", "llama", "mistral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3",
     "qwen3_moe", "gemma", "phi", "phi3", "granite", "granitemoe", "granitemoeshared", "olmo2",
     "olmoe", "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss", "seed_oss",
-    "ernie4_5", "arcee", "gemma4", "gemma4_moe")]
+    "ernie4_5", "arcee", "olmo3", "exaone4", "gemma4", "gemma4_moe")]
 TINY = [f"tiny-{family}" for family in (
     "gpt_neo", "gpt_neox", "gptj", "llama", "smollm3", "mistral", "ministral3", "mixtral", "qwen2",
     "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "phi", "phi3", "granite",
     "granitemoe", "granitemoeshared", "olmo2", "olmoe",
     "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss", "granitemoehybrid", "seed_oss",
-    "ernie4_5", "arcee", "gemma4", "gemma4_moe")]
+    "ernie4_5", "arcee", "qwen2_5_vl_text", "qwen3_vl_text", "apertus", "olmo3", "exaone4",
+    "hunyuan_v1_dense", "gemma4", "gemma4_moe")]
 L, C, F, V, N_CONTEXT = 2, 80, 320, 2560, 256
 
 

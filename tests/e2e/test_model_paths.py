@@ -82,7 +82,7 @@ def test_a_family_that_is_not_served_is_named_first(tmp_path, config):
     (tmp_path / "config.json").write_text(json.dumps(config))
     done = baton("up", "--state", tmp_path / "state", "--model", tmp_path)
     assert done.returncode == 1
-    assert f'model_type: "{config["model_type"]}" is not supported (supported: ' in done.stderr
+    assert f'model_type: "{config["model_type"]}" is not supported: it needs ' in done.stderr
 
 
 def test_a_mistyped_model_is_told_what_may_be_meant(tmp_path):

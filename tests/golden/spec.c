@@ -12,8 +12,8 @@
 enum { LINE_BYTES = 4096, OUT_MAX_BYTES = 1 << 20 };
 
 static const char *const forms[] = {"pre", "sandwich", "post", "parallel"};
-static const char *const activations[] = {"gelu_tanh", "gelu_erf", "silu",
-                                          "relu",      "relu2",    "clipped"};
+static const char *const activations[] = {"gelu_tanh", "gelu_erf", "silu", "relu",
+                                          "relu2",     "clipped",  "xielu"};
 static const char *const qk_norms[] = {"", "head", "own", "whole"};
 
 static void put_layers(struct baton_json_out *out, const struct baton_spec *spec)
@@ -102,6 +102,7 @@ static void put_flags(struct baton_json_out *out, const struct baton_spec *spec)
         {"normed_values", spec->norms_values},
         {"layer_scales", spec->has_layer_scales},
         {"sinks", spec->has_sinks},
+        {"norms_turned", spec->norms_turned},
         {"q_scaling", spec->has_q_scaling},
         {"interleaved", spec->rotates_pairs},
         {"qkv_bias", spec->has_qkv_bias},

@@ -95,6 +95,20 @@ def test_keys_and_values_in_f16_stay_within_their_bound(name):
                 <= TOLERANCE_F16_KV * wanted.std())
 
 
+@pytest.mark.parametrize("name", names())
+def test_bf16_keeps_more_of_a_model_than_q8(name):
+    """By the mean of the rows: in a mixture, one row may get another expert from either."""
+    judge, lost = model.Model(FIXTURES / name), {}
+    for case in cases(name):
+        ids = case["prompt"] + case["greedy"][:-1]
+        wanted = judge.logits(ids)
+        for dtype in ("bf16", "q8"):
+            [rows] = engine.ask(FIXTURES / name, [("score", ids)], vocabulary(FIXTURES / name),
+                                "--dtype", dtype)
+            lost.setdefault(dtype, []).extend(((rows - wanted) ** 2).mean(-1) ** 0.5)
+    assert np.mean(lost["bf16"]) < np.mean(lost["q8"])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("family", random_model.CONFIGS)
 def test_random_models_compute_what_the_reference_does(family, seed):

@@ -5,7 +5,8 @@ windows of Mistral, Mixtral, Qwen, Phi-3 and StarCoder2, and layer types that fo
 divides scores of Gemma 2 and 3 by the root of the head's size. YaRN's range is always truncated and
 its ends are 32 and 1; OLMo 2 has no llama3 scaling, and dynamic scaling is unknown. SmolLM3 has no
 rotation in each fourth layer. Qwen 3's experts are always renormalised, those of OLMoE and Qwen 2
-never. Granite's mixtures always rotate. Every GELU is the tanh form, out of a table in float16.
+never. Granite's mixtures always rotate, and Qwen 3's models of pictures must have sections that
+take turns. Every GELU is the tanh form, out of a table in float16.
 """
 import os
 import sys
@@ -51,7 +52,12 @@ FIXED = dict(
     starcoder2={"sliding_window": None, "use_bias": True}, mistral={"sliding_window": None},
     mixtral={"sliding_window": None}, ministral3={"sliding_window": None},
     phi3={"sliding_window": None}, qwen2={"use_sliding_window": False},
-    qwen3={"use_sliding_window": False, "attention_bias": False}, granite={"mlp_bias": False},
+    qwen3={"use_sliding_window": False, "attention_bias": False},
+    qwen2_5_vl={"use_sliding_window": False}, qwen2_vl={"use_sliding_window": False},
+    qwen2_5_vl_text={"use_sliding_window": False}, qwen2_vl_text={"use_sliding_window": False},
+    qwen3_vl_text={"attention_bias": False}, hunyuan_v1_dense={"attention_bias": False},
+    apertus={"attention_bias": False, "tie_word_embeddings": False},
+    olmo3={"attention_bias": False, "tie_word_embeddings": False}, granite={"mlp_bias": False},
     smollm3={"no_rope_layers": None, "attention_bias": False},
     cohere={"use_qk_norm": False, "attention_bias": False}, cohere2={"attention_bias": False},
     olmo2={"attention_bias": False, "tie_word_embeddings": False},
@@ -68,17 +74,28 @@ FIXED = dict(
 
 def shared(config):
     """The nearest configuration that both compute alike."""
-    config = config.get("text_config", config)
+    text = config.pop("text_config", {})
+    config = {**config, **text}
+    if config["model_type"] == "qwen3_vl":  # its text_config has no model_type
+        config["model_type"] = "qwen3_vl_text"
     family = config["model_type"]
     config.update(FIXED.get(family, {}))
     if family not in ("granitemoehybrid", "gemma4_text"):  # the others' files do not hold them
         config.pop("layer_types", None)
+    if family == "exaone4" and config["sliding_window"]:
+        # Windows belong to the 32B, which has some.
+        config.update(num_hidden_layers=64, sliding_window_pattern=3)
+    if family == "exaone4":  # it has no other width
+        config["hidden_size"] = config["num_attention_heads"] * config["head_dim"]
     if family != "gemma4_text":
         shared_scaling(config)
     if family in ("gemma2", "gemma3_text"):
         config["query_pre_attn_scalar"] = config["head_dim"]
     if family == "gemma2":
         config["final_logit_softcapping"] = config["final_logit_softcapping"] or 9.0
+    if family == "qwen3_vl_text":  # a pair that no section has would not turn
+        n = config["head_dim"] // 2
+        config["rope_scaling"]["mrope_section"] = [(n + 2) // 3, (n + 1) // 3, n // 3]
     if family == "gemma3_text":
         config["attn_logit_softcapping"] = None
     if family == "olmoe":

@@ -18,7 +18,7 @@ FIXTURES = ROOT / "tests/fixtures/models"
 N_RANDOM = int(os.environ.get("BATON_CONFIGS", 60))  # of each family
 ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu": "gelu_erf", "gelu_new": "gelu_tanh",
                "relu": "relu", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
-               "relu2": "relu2", "clipped": "clipped"}
+               "relu2": "relu2", "clipped": "clipped", "xielu": "xielu"}
 
 
 def specs(configs):
@@ -35,8 +35,7 @@ def specs(configs):
 
 
 def reference(n_context, config):
-    if "text_config" in config:
-        config = config["text_config"]
+    config = {**config, **config.get("text_config", {})}
     return families.plan(config, n_context or None)
 
 
@@ -78,6 +77,7 @@ def hold(spec, plan):
     assert spec["form"] == {"parallel2": "parallel"}.get(plan.form, plan.form)
     assert spec["mlp_has_norm"] == (plan.form == "parallel2")
     assert spec["activation"] == ACTIVATIONS[plan.activation] and spec["qk_norm"] == plan.qk_norm
+    assert spec["norms_turned"] == plan.norms_turned
     assert spec["rms"] == plan.norm.startswith("rms")
     assert spec["gated"] == (plan.mlp in ("gated", "fused"))
     for name in ("C", "H", "V", "n_per_layer"):

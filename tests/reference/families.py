@@ -27,6 +27,9 @@ GEMMA4 = dict(GEMMA2, table="embed_tokens_per_layer", per_layer_in="per_layer_mo
               experts_out="experts.down_proj", experts_norm="pre_feedforward_layernorm_2",
               experts_post="post_feedforward_layernorm_2",
               shared_post="post_feedforward_layernorm_1")
+APERTUS = dict(LLAMA, n1="attention_layernorm", n2="feedforward_layernorm",
+               numbers="mlp.act_fn.")
+HUNYUAN = dict(LLAMA, q_norm="self_attn.query_layernorm", k_norm="self_attn.key_layernorm")
 GLM4 = dict(LLAMA, n2="post_self_attn_layernorm", n3="post_attention_layernorm",
             n4="post_mlp_layernorm", gate_up="mlp.gate_up_proj")
 PHI3 = dict(LLAMA, qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj")
@@ -99,6 +102,7 @@ class Plan:
     mlp: str = "gated"  # gated; fused (gate above up); plain; conv1d (plain)
     activation: str = "silu"
     qk_norm: str = ""  # head, own (a weight for each head), whole
+    norms_turned: bool = False  # they come after the rotation
     score_scale: float = 0.0
     score_cap: float = 0.0
     clip: float = 0.0
@@ -238,6 +242,17 @@ def qwen2(config, n_context):
 def qwen3(config, n_context):
     plan = sizes(config, LLAMA, qk_norm="head", D=config.get("head_dim") or 128, **biased(config))
     return plain_layers(plan, config, n_context, qwen_windows(config, plan.L))
+
+
+def qwen2_5_vl(config, n_context):
+    """M-RoPE gives a text's tokens the same three positions: a plain rotation."""
+    plan = sizes(config, LLAMA, qkv_bias=True, epsilon=config.get("rms_norm_eps", 1e-5))
+    return plain_layers(plan, config, n_context, qwen_windows(config, plan.L), theta=1e6)
+
+
+def qwen3_vl(config, n_context):
+    plan = sizes(config, LLAMA, qk_norm="head", D=config.get("head_dim") or 128, **biased(config))
+    return plain_layers(plan, config, n_context, theta=5e5)
 
 
 def qwen_moe_layers(config, plan, sparse_step):
@@ -442,6 +457,46 @@ def olmo2(config, n_context):
     return plain_layers(plan, config, n_context)
 
 
+def olmo3(config, n_context):
+    """Layers with a window turn by rope_theta alone."""
+    plan = olmo2(config, n_context)
+    parameters = config.get("rope_parameters") or {}
+    local = parameters.get("sliding_attention") or {}
+    theta = (local.get("rope_theta") or parameters.get("rope_theta") or config.get("rope_theta")
+             or 10000.0)
+    whole = rope_of(config, plan.D, n_context, kind="full_attention")
+    plain = rotary.make(config, local, theta, plan.D)
+    plan.layers = [Layer(plain if window else whole, window) for window in
+                   windows(config, plan.L, lambda i: (i + 1) % 4, 4096)]
+    return plan
+
+
+def exaone4(config, n_context):
+    """In a model with windows, the layers that see everything do not turn."""
+    pattern = config.get("sliding_window_pattern", 4)
+    pattern = len(pattern) if isinstance(pattern, str) else pattern
+    plan = sizes(config, OLMO2, form="post", qk_norm="head")
+    plain_layers(plan, config, n_context)
+    if config.get("sliding_window", 4096):
+        plan.layers = [Layer(plan.layers[i].rope if window else None, window) for i, window in
+                       enumerate(windows(config, plan.L, lambda i: (i + 1) % pattern, 4096))]
+    return plan
+
+
+def apertus(config, n_context):
+    default = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                   original_max_position_embeddings=8192)
+    if "rope_scaling" not in config and "rope_parameters" not in config:
+        config = dict(config, rope_scaling=default)
+    plan = sizes(config, APERTUS, mlp="plain", activation="xielu", qk_norm="head", **biased(config))
+    return plain_layers(plan, config, n_context, theta=12e6)
+
+
+def hunyuan(config, n_context):
+    plan = sizes(config, HUNYUAN, qk_norm="head", norms_turned=True, **biased(config))
+    return plain_layers(plan, config, n_context)
+
+
 def cohere(config, n_context):
     plan = sizes(config, LLAMA, form="parallel", norm="layer",
                  epsilon=config.get("layer_norm_eps", 1e-5),
@@ -532,7 +587,10 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=
                 gemma3_text=gemma3, gemma4_text=gemma4, gemma4_unified_text=gemma4, phi=phi,
                 phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe,
                 granitemoehybrid=granitemoehybrid, seed_oss=seed_oss,
-                ernie4_5=ernie4_5, arcee=arcee, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
+                ernie4_5=ernie4_5, arcee=arcee, olmo3=olmo3, exaone4=exaone4,
+                hunyuan_v1_dense=hunyuan, apertus=apertus, qwen2_5_vl=qwen2_5_vl,
+                qwen2_5_vl_text=qwen2_5_vl, qwen2_vl=qwen2_5_vl, qwen2_vl_text=qwen2_5_vl,
+                qwen3_vl=qwen3_vl, qwen3_vl_text=qwen3_vl, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
                 cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
                 ministral3=ministral3)
 

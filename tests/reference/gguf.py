@@ -22,7 +22,11 @@ ARCHITECTURES = dict(llama="llama", mistral="llama", mixtral="llama", qwen2="qwe
                      gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
                      cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss",
                      ministral3="mistral3", granitemoehybrid="granite", seed_oss="seed_oss",
-                     ernie4_5="ernie4_5", arcee="arcee")
+                     ernie4_5="ernie4_5", arcee="arcee",
+                     qwen2_vl="qwen2vl", qwen2_5_vl="qwen2vl", qwen2_vl_text="qwen2vl",
+                     qwen2_5_vl_text="qwen2vl", qwen3_vl="qwen3vl", qwen3_vl_text="qwen3vl",
+                     olmo3="olmo2", exaone4="exaone4", hunyuan_v1_dense="hunyuan-dense",
+                     apertus="apertus")
 # Gemma 4's own tensors, by their roles in model.Model.
 GEMMA4 = dict(per_layer_gate="inp_gate", per_layer_out="proj", per_layer_norm="post_norm",
               experts_norm="pre_ffw_norm_2", experts_post="post_ffw_norm_2",
@@ -265,10 +269,14 @@ class Converter:
         theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
         original = (scaling.get("original_max_position_embeddings")
                     or config.get("original_max_position_embeddings") or plan.n_positions)
+        if kind == "dynamic" and scaling.get("alpha"):
+            theta *= scaling["alpha"] ** (n / (n - 2))
         keys = {"rope.dimension_count": n, "rope.freq_base": theta}
         if kind in ("linear", "yarn"):
             keys.update({"rope.scaling.type": kind,
                          "rope.scaling.factor": float(scaling["factor"])})
+        if scaling.get("mrope_section"):
+            keys["rope.dimension_sections"] = scaling["mrope_section"] + [0]
         if kind == "yarn":
             keys["rope.scaling.original_context_length"] = original
             for key, name in (("rope.scaling.yarn_log_multiplier", "mscale_all_dim"),
@@ -286,6 +294,15 @@ class Converter:
                     scaling[length + "_factor"])
         return keys
 
+    def lists(self):
+        """The numbers of activations, by layer."""
+        if self.plan.activation != "xielu":
+            return {}
+        name = self.plan.names["layer"] + self.plan.names["numbers"]
+        return {"xielu." + part: [float(self.source[name.format(i) + part].reshape(-1)[0])
+                                  for i in range(self.plan.L)]
+                for part in ("alpha_p", "alpha_n", "beta", "eps")}
+
     def keys(self):
         plan, moe = self.plan, self.plan.moe
         norm = "layer_norm_rms" if plan.norm.startswith("rms") else "layer_norm"
@@ -297,7 +314,7 @@ class Converter:
         windows = {layer.window for layer in plan.layers if layer.window}
         if windows:
             keys["attention.sliding_window"] = max(windows)
-        if self.config.get("sliding_window_pattern"):
+        if self.config.get("sliding_window_pattern") and self.arch != "exaone4":
             keys["attention.sliding_window_pattern"] = self.config["sliding_window_pattern"]
         if moe:
             keys.update({"expert_count": moe.n_experts, "expert_used_count": moe.n_chosen,
@@ -316,6 +333,12 @@ class Converter:
                     "residual_scale": float(plan.residual_scale),
                     "logit_scale": 1 / plan.logit_scale,
                     "rope.scaling.finetuned": plan.layers[0].rope is not None}
+        if arch == "qwen3vl":
+            return {"n_deepstack_layers": 0}
+        if arch == "exaone4":
+            return {} if not self.config["sliding_window"] else {
+                "attention.sliding_window": self.config["sliding_window"],
+                "attention.sliding_window_pattern": [bool(layer.window) for layer in plan.layers]}
         if arch == "minicpm":
             return {"embedding_scale": float(plan.embed_scale),
                     "residual_scale": plan.residual_scale, "logit_scale": 1 / plan.logit_scale}
@@ -337,6 +360,7 @@ def parts(model, more=None):
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
+    keys.update(converter.lists())
     return {**keys, **(more or {})}, tensors
 
 

@@ -46,6 +46,13 @@ def clipped_gate(gate, up):
     return (up + 1) * gate * sigmoid(1.702 * gate)
 
 
+def xielu(x, alpha_p, alpha_n, beta, eps):
+    """The xIELU of four numbers as they are stored."""
+    p, n = np.log1p(np.exp(alpha_p)), beta + np.log1p(np.exp(alpha_n))
+    low = np.minimum(x, eps)
+    return np.where(x > 0, p * x * x, n * (np.expm1(np.minimum(low, 1)) - x)) + beta * x
+
+
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -100,7 +107,7 @@ class Model:
         return (q, *self.kept[i])
 
     def qkv(self, x, i):
-        """Queries [T][H][D], keys and values [T][G][D], before any norm."""
+        """Queries [T][H][D], keys and values [T][G][D], before the norms of heads."""
         plan, T = self.plan, len(x)
         widths = np.cumsum([plan.H * plan.D, plan.G * plan.D])
         if plan.attention == "separate":
@@ -120,10 +127,13 @@ class Model:
             q, k, v = (np.clip(part, -plan.clip, plan.clip) for part in (q, k, v))
         q, k, v = (q.reshape(T, plan.H, plan.D), k.reshape(T, plan.G, plan.D),
                    v.reshape(T, plan.G, plan.D))
-        if plan.qk_norm in ("head", "own"):
-            q, k = (self.normed(q, self.layer_name(i, "q_norm")),
-                    self.normed(k, self.layer_name(i, "k_norm")))
         return q, k, v
+
+    def norm_heads(self, q, k, i):
+        if self.plan.qk_norm not in ("head", "own"):
+            return q, k
+        return (self.normed(q, self.layer_name(i, "q_norm")),
+                self.normed(k, self.layer_name(i, "k_norm")))
 
     def attention(self, x, i):
         plan, layer, T = self.plan, self.plan.layers[i], len(x)
@@ -133,8 +143,12 @@ class Model:
             q = layer.rope.turn(q, positions)
         else:
             q, k, v = self.qkv(x, i)
+            if not plan.norms_turned:
+                q, k = self.norm_heads(q, k, i)
         if layer.rope and not plan.normed_values:
             q, k = layer.rope.turn(q, positions), layer.rope.turn(k, positions)
+        if plan.norms_turned:
+            q, k = self.norm_heads(q, k, i)
         if plan.query_beta:
             scale = 1 + plan.query_beta * np.log(1 + positions // plan.query_period)
             q = q * scale[:, None, None]
@@ -160,7 +174,12 @@ class Model:
         return self.linear(act(self.linear(x, gate, bias)) * self.linear(x, up, bias), down, bias)
 
     def dense(self, x, i):
-        plan, act = self.plan, ACTIVATIONS[self.plan.activation]
+        plan, act = self.plan, ACTIVATIONS.get(self.plan.activation)
+        if plan.activation == "xielu":
+            numbers = [float(self.get(self.layer_name(i, "numbers") + name).reshape(-1)[0])
+                       for name in ("alpha_p", "alpha_n", "beta", "eps")]
+            def act(x):
+                return xielu(x, *numbers)
         if plan.mlp == "gated":
             return self.gated(x, *(self.layer_name(i, role) for role in ("gate", "up", "down")),
                               plan.mlp_bias)

@@ -145,6 +145,42 @@ def qwen(draw, family):
     return config
 
 
+def sections(draw, config, kind):
+    """The pairs that a picture's three positions turn."""
+    n = head_size(config) // 2
+    first = draw.between(0, n)
+    second = draw.between(0, n - first)
+    entry = config.get("rope_scaling") or {"type": kind}
+    config["rope_scaling"] = dict(entry, mrope_section=[first, second, n - first - second])
+
+
+def in_text_config(draw, config, family):
+    """As Qwen's models of pictures are published, with the text's config apart or beside."""
+    tower = {"depth": 2, "hidden_size": 8, "model_type": family}
+    if family != "qwen3_vl" and draw.chance():
+        return dict(config, model_type=family, vision_config=tower)
+    text = dict(config, model_type=family + "_text")
+    if draw.chance(0.2):
+        del text["model_type"]
+    tied = text.pop("tie_word_embeddings")
+    return dict(model_type=family, text_config=text, tie_word_embeddings=tied, vision_config=tower)
+
+
+def qwen2_5_vl(draw, family):
+    family = draw.of("qwen2_5_vl", "qwen2_vl")
+    config = qwen(draw, "qwen2")
+    sections(draw, config, "mrope")
+    return in_text_config(draw, config, family)
+
+
+def qwen3_vl(draw, family):
+    config = base(draw, family)
+    config.update(attention_bias=draw.chance(0.2))
+    sections(draw, config, "default")
+    config["rope_scaling"]["mrope_interleaved"] = True
+    return in_text_config(draw, config, family)
+
+
 def experts(draw, config, name, most=12):
     E = draw.between(2, most)
     config.update({name: E, "num_experts_per_tok": draw.between(1, min(E, 6))})
@@ -336,6 +372,41 @@ def olmo2(draw, family):
     return config
 
 
+def olmo3(draw, family):
+    config = layer_types(draw, windowed(draw, olmo2(draw, family), draw.of(3, 9, 20)))
+    scaling(draw, config, head_size(config), ("default", "yarn", "yarn", "linear"))
+    return config
+
+
+def exaone4(draw, family):
+    config = windowed(draw, base(draw, family), draw.of(None, 3, 9, 20))
+    pattern = draw.between(1, 4)
+    config["sliding_window_pattern"] = draw.of(pattern, "L" * (pattern - 1) + "G")
+    if not config["sliding_window"]:
+        config["sliding_window_pattern"] = draw.of(None, 4)
+    elif draw.chance():
+        layer_types(draw, config)
+    scaling(draw, config, config["head_dim"], ("default", "llama3"))
+    return config
+
+
+def apertus(draw, family):
+    config = base(draw, family, own_head_size=False)
+    config.update(hidden_act="xielu", attention_bias=draw.chance(0.2))
+    scaling(draw, config, head_size(config), ("default", "llama3"))
+    return config
+
+
+def hunyuan(draw, family):
+    config = base(draw, family)
+    config.update(use_qk_norm=True, attention_bias=draw.chance(0.2),
+                  head_dim=config["head_dim"] + 2)
+    if draw.chance(0.7):
+        config["rope_scaling"] = dict(type="dynamic", alpha=draw.of(8.0, 1000.0), factor=1.0,
+                                      beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0)
+    return config
+
+
 def cohere(draw, family):
     config = base(draw, family, own_head_size=False)
     config.update(layer_norm_eps=1e-5, logit_scale=draw.real(0.1, 1.5), use_qk_norm=draw.chance(),
@@ -445,7 +516,9 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=
                 olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
                 starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3,
                 granitemoehybrid=granitemoehybrid, seed_oss=seed_oss, ernie4_5=ernie4_5,
-                arcee=arcee, gemma4=gemma4)
+                arcee=arcee, gemma4=gemma4, qwen2_5_vl=qwen2_5_vl, qwen3_vl=qwen3_vl,
+                olmo3=olmo3, exaone4=exaone4, hunyuan_v1_dense=hunyuan,
+                apertus=apertus)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 
@@ -558,6 +631,12 @@ class Writer:
             self.matrix(name + names["shared"] + part, shape)
         self.matrix(name + names["shared_gate"], (1, plan.C))
 
+    def numbers(self, name):
+        """Those of an xIELU: two learned ones, and two constants without a dimension."""
+        self.tensors.update({name + "alpha_p": self.draw.rng.normal(0.2, 0.5, (1,)),
+                             name + "alpha_n": self.draw.rng.normal(-1, 0.5, (1,)),
+                             name + "beta": np.array(0.5), name + "eps": np.array(-1e-6)})
+
     def layer(self, i):
         plan, names = self.plan, self.plan.names
         name = names["prefix"] + names["layer"].format(i)
@@ -570,6 +649,8 @@ class Writer:
         if not plan.layers[i].moe or plan.moe.kind == "gemma4":
             for role, shape in dense_shapes(plan, i):
                 self.matrix(name + names[role], shape, plan.mlp_bias, plan.mlp == "conv1d")
+        if plan.activation == "xielu":
+            self.numbers(name + names["numbers"])
         if plan.layer_scales:
             self.tensors[name + names["scale"]] = self.draw.rng.uniform(0.5, 1.2, 1)
         if plan.n_per_layer:
@@ -641,6 +722,9 @@ def renamed(draw, config, tensors):
         tensors = {name.replace("model.", "model.language_model.", 1) if newer
                    else "language_model." + name: value for name, value in tensors.items()}
         tensors["vision_tower.vision_model.post_layernorm.weight"] = np.ones(8), "F32"
+        tensors["model.visual.merger.norm.weight"] = np.ones(8), "F32"
+    elif "vision_config" in config:
+        tensors["visual.merger.ln_q.weight"] = np.ones(8), "F32"
     elif config["model_type"] == "gpt2" and draw.chance():
         tensors = {name.removeprefix("transformer."): value for name, value in tensors.items()}
     return tensors

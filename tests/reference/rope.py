@@ -80,6 +80,8 @@ def make(config, scaling, theta, n, interleaved=False, n_context=None):
     longest = config["max_position_embeddings"]
     original = (scaling.get("original_max_position_embeddings")
                 or config.get("original_max_position_embeddings") or longest)
+    if kind == "dynamic" and scaling.get("alpha"):  # Hunyuan's
+        inverse = (theta * scaling["alpha"] ** (n / (n - 2))) ** (-np.arange(0, n, 2) / n)
     if kind == "linear":
         inverse = inverse / scaling["factor"]
     elif kind == "llama3":
@@ -91,6 +93,6 @@ def make(config, scaling, theta, n, interleaved=False, n_context=None):
     elif kind == "proportional":  # pairs of a whole head, of which only the first turn
         n_turning = int(n * scaling.get("partial_rotary_factor", 1.0) / 2)
         inverse = np.where(np.arange(n // 2) < n_turning, inverse, 0) / scaling.get("factor", 1.0)
-    elif kind not in ("default", "dynamic"):  # dynamic is plain below max_position_embeddings
+    elif kind not in ("default", "mrope", "dynamic"):  # dynamic: plain below the model's context
         raise ValueError(f"rope type {kind}")
     return Rope(inverse, factor, interleaved)

@@ -2,6 +2,7 @@
  * minicpm: openbmb/MiniCPM-2B-sft-bf16, configuration_minicpm.py. */
 #include "engine/checkpoint/config/defaults.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -60,6 +61,13 @@ static const struct {
                   " 'max_position_embeddings': 32768, 'num_key_value_heads': 4,"
                   " 'sliding_window': 4096, 'num_experts': 128, 'num_experts_per_tok': 8,"
                   " 'moe_intermediate_size': 768, 'tie_word_embeddings': false}"},
+    {"qwen2_5_vl_text", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 1000000,"
+                        " 'max_position_embeddings': 32768, 'num_key_value_heads': 8,"
+                        " 'sliding_window': 4096, 'max_window_layers': 80,"
+                        " 'tie_word_embeddings': false}"},
+    {"qwen3_vl_text", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 500000,"
+                      " 'max_position_embeddings': 128000, 'num_key_value_heads': 32,"
+                      " 'head_dim': 128, 'tie_word_embeddings': false}"},
     {"gemma", "{'hidden_act': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
               " 'max_position_embeddings': 8192, 'num_key_value_heads': 16, 'head_dim': 256}"},
     {"gemma2", "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6,"
@@ -104,8 +112,21 @@ static const struct {
                  " 'max_position_embeddings': 131072, 'num_key_value_heads': 2, 'head_dim': 128}"},
     {"arcee", "{'hidden_act': 'relu2', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
               " 'max_position_embeddings': 4096, 'tie_word_embeddings': false}"},
+    {"apertus", "{'hidden_act': 'xielu', 'rms_norm_eps': 1e-5, 'rope_theta': 12000000,"
+                " 'max_position_embeddings': 65536, 'tie_word_embeddings': false,"
+                " 'rope_scaling': {'rope_type': 'llama3', 'factor': 8, 'low_freq_factor': 1,"
+                " 'high_freq_factor': 4, 'original_max_position_embeddings': 8192}}"},
     {"olmo2", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
               " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
+    {"olmo3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 2048, 'sliding_window': 4096,"
+              " 'sliding_window_pattern': 4, 'tie_word_embeddings': false}"},
+    {"exaone4", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+                " 'max_position_embeddings': 2048, 'num_key_value_heads': 32,"
+                " 'sliding_window': 4096, 'sliding_window_pattern': 4,"
+                " 'tie_word_embeddings': false}"},
+    {"hunyuan_v1_dense", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+                         " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
     {"olmoe", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
               " 'max_position_embeddings': 4096, 'num_experts': 64, 'num_experts_per_tok': 8,"
               " 'tie_word_embeddings': false}"},
@@ -149,16 +170,29 @@ const char *baton_model_defaults(const char *model_type)
     return NULL;
 }
 
+/* Older files of Qwen's models of pictures have the text's keys beside the tower's. */
+static const struct {
+    const char *model_type, *text;
+    bool is_flat;
+} wrapped[] = {
+    {"gemma4", "gemma4_text", false},      {"gemma4_unified", "gemma4_unified_text", false},
+    {"gemma3", "gemma3_text", false},      {"mistral3", "mistral", false},
+    {"qwen3_vl", "qwen3_vl_text", false},  {"qwen2_5_vl", "qwen2_5_vl_text", true},
+    {"qwen2_vl", "qwen2_5_vl_text", true}, {"qwen2_vl_text", "qwen2_5_vl_text", true},
+};
+
 const char *baton_model_wrapped(const char *wrapper)
 {
-    static const struct {
-        const char *wrapper, *model_type;
-    } wrappers[] = {{"gemma3", "gemma3_text"},
-                    {"gemma4", "gemma4_text"},
-                    {"gemma4_unified", "gemma4_unified_text"},
-                    {"mistral3", "mistral"}};
-    for (size_t i = 0; i < BATON_N_OF(wrappers); i++)
-        if (!strcmp(wrappers[i].wrapper, wrapper))
-            return wrappers[i].model_type;
+    for (size_t i = 0; i < BATON_N_OF(wrapped); i++)
+        if (!strcmp(wrapped[i].model_type, wrapper))
+            return wrapped[i].text;
     return wrapper;
+}
+
+const char *baton_model_text_of(const char *model_type)
+{
+    for (size_t i = 0; i < BATON_N_OF(wrapped); i++)
+        if (wrapped[i].is_flat && !strcmp(wrapped[i].model_type, model_type))
+            return wrapped[i].text;
+    return model_type;
 }

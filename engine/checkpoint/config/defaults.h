@@ -16,4 +16,8 @@ const char *baton_model_defaults(const char *model_type);
  * wrapper itself when it is not a wrapper. */
 const char *baton_model_wrapped(const char *wrapper);
 
+/* Returns the model type of the language model of a model of pictures whose file has the keys of
+ * both side by side; model_type itself for any other. */
+const char *baton_model_text_of(const char *model_type);
+
 #endif

@@ -64,7 +64,11 @@ static const struct baton_config_row rows[] = {
     {{"use_sliding_window"}, FLAG_F(use_sliding_window, USE_SLIDING_WINDOW)},
     {{"max_window_layers"}, SIZE(max_window_layers, 0, BATON_MAX_LAYERS)},
     {{"sliding_window_pattern", "_sliding_window_pattern"},
-     SIZE_F(sliding_window_pattern, BATON_MAX_LAYERS, WINDOW_PATTERN)},
+     BATON_CONFIG_PATTERN,
+     AT(sliding_window_pattern),
+     0,
+     BATON_MAX_LAYERS,
+     BATON_FEATURE(WINDOW_PATTERN)},
 
     {{"attn_logit_softcapping"}, REAL_F(score_cap, SCORE_CAP)},
     {{"final_logit_softcapping"}, REAL_F(logit_cap, LOGIT_CAP)},
@@ -197,7 +201,7 @@ static void put_field(const struct baton_config_row *row, const CONFIG *config, 
     size_t n = strlen(text), left = BATON_FEATURE_TEXT_BYTES - n;
     int size = 0;
     double number = 0;
-    if (row->kind == BATON_CONFIG_SIZE) {
+    if (row->kind == BATON_CONFIG_SIZE || row->kind == BATON_CONFIG_PATTERN) {
         memcpy(&size, field, sizeof size);
         (void)snprintf(text + n, left, ": %d", size);
     } else if (row->kind == BATON_CONFIG_REAL) {
@@ -218,6 +222,7 @@ static void put_part(const CONFIG *config, enum baton_model_feature feature, cha
     } parts[] = {
         {BATON_FEATURE_QUANTIZATION, "quantization_config", config->quantization, "\""},
         {BATON_FEATURE_ROPE_SCALING, "rope_scaling", config->rope.type, "\""},
+        {BATON_FEATURE_MROPE, "rope_scaling.mrope_section", "a list", ""},
         {BATON_FEATURE_LAYER_TYPES, "layer_types", "sliding_attention", "\""},
         {BATON_FEATURE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
         {BATON_FEATURE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
@@ -232,6 +237,9 @@ static void put_part(const CONFIG *config, enum baton_model_feature feature, cha
     if (feature == BATON_FEATURE_PARTIAL_ROTARY)
         (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "partial_rotary_factor: %g",
                        config->rope.partial_rotary_factor);
+    else if (feature == BATON_FEATURE_ROPE_ALPHA)
+        (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "rope_scaling.alpha: %g",
+                       config->rope.alpha);
     else if (feature == BATON_FEATURE_QUERY_SCALING)
         (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "llama_4_scaling_beta: %g",
                        config->rope.query_scaling_beta);

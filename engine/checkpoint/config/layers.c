@@ -21,6 +21,27 @@ static const struct {
     {"local", BATON_LAYER_SLIDING},
 };
 
+/* Refuses a kind by name, with what it is where that is known. */
+static enum baton_err refuse_type(const char *prefix, const char *name,
+                                  const struct baton_json *value, struct baton_why *why)
+{
+    static const struct {
+        const char *name, *meaning;
+    } unserved[] = {{"linear_attention", "a gated delta net"},
+                    {"mamba", "a state space layer"},
+                    {"conv", "a short convolution"},
+                    {"chunked_attention", "attention in chunks"},
+                    {"recurrent", "a recurrent layer"}};
+    const char *given = baton_json_string(value, NULL);
+    enum baton_err err =
+        baton_config_refuse(prefix, name, value, "full_attention or sliding_attention", why);
+    struct baton_why said = *why;
+    for (size_t i = 0; given && i < BATON_N_OF(unserved); i++)
+        if (!strcmp(unserved[i].name, given))
+            return baton_fail(why, err, "%.200s, %s", said.text, unserved[i].meaning);
+    return err;
+}
+
 static enum baton_err add_type(CONFIG *config, const char *prefix, const char *name,
                                const struct baton_json *value, struct baton_why *why)
 {
@@ -32,7 +53,7 @@ static enum baton_err add_type(CONFIG *config, const char *prefix, const char *n
             config->n_layer_types++;
             return BATON_OK;
         }
-    return baton_config_refuse(prefix, name, value, "full_attention or sliding_attention", why);
+    return refuse_type(prefix, name, value, why);
 }
 
 static enum baton_err check_length(const CONFIG *config, const char *prefix, const char *name,

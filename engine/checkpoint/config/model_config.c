@@ -8,6 +8,7 @@
 #include "engine/checkpoint/config/defaults.h"
 #include "engine/checkpoint/config/internal.h"
 #include "engine/checkpoint/config/quantization.h"
+#include "engine/checkpoint/config/unserved.h"
 #include "engine/checkpoint/model_files.h"
 
 /* A config.json is a few KB, and up to 1 MB with its label lists; the defaults are this program's
@@ -108,7 +109,7 @@ static const char *model_type(const struct baton_json *root, const struct baton_
     const char *type = baton_json_string(baton_json_get(inner, "model_type"), NULL);
     const char *outer = baton_json_string(baton_json_get(root, "model_type"), NULL);
     if (type)
-        return type;
+        return baton_model_text_of(type);
     return outer ? baton_model_wrapped(outer) : "";
 }
 
@@ -135,11 +136,18 @@ static enum baton_err read_root(const struct baton_json *root, struct baton_mode
      * keys. */
     *config = baton_model_config_unsaid;
     (void)snprintf(config->model_type, sizeof config->model_type, "%s", type);
+    /* Before the keys: those of a family that is not served may be anything. */
+    if (baton_missing_in_type(type))
+        return baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported: it needs %s",
+                          type, baton_missing_in_type(type));
     enum baton_err err = read_defaults(type, config, why);
     if (!err)
         err = read_object(inner, wrapped ? "text_config." : "", config, why);
     if (err)
         return err;
+    char read[sizeof config->model_type];
+    memcpy(read, config->model_type, sizeof read);
+    (void)snprintf(config->model_type, sizeof config->model_type, "%s", baton_model_text_of(read));
     if (wrapped)
         read_wrapper(root, inner, config);
     /* The wrapper's ids go before text_config's, as in transformers'

@@ -73,6 +73,8 @@ enum baton_model_feature {
     BATON_FEATURE_DIM_MODEL_BASE,
     BATON_FEATURE_CLIP_QKV,
     BATON_FEATURE_ROPE_SCALING,
+    BATON_FEATURE_MROPE,
+    BATON_FEATURE_ROPE_ALPHA,
     BATON_FEATURE_LOCAL_ROPE,
     BATON_FEATURE_PARTIAL_ROTARY,
     BATON_FEATURE_ROTARY_DIM,
@@ -111,9 +113,11 @@ struct baton_rope_config {
     int original_context; /* positions of the model's original training */
     double low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow;
-    double attention_factor, mscale, mscale_all_dim;
+    double attention_factor, mscale, mscale_all_dim, alpha;
     double query_scaling_beta;
-    bool truncate; /* yarn's range begins and ends at whole pairs; default true */
+    bool truncate;          /* yarn's range begins and ends at whole pairs; default true */
+    int n_mrope;            /* the sum of mrope_section: pairs that turn; 0: not given */
+    bool mrope_interleaved; /* which pairs are a section's, which is the same for a text */
     int n_short, n_long;
     double short_factor[BATON_MAX_ROTARY_PAIRS], long_factor[BATON_MAX_ROTARY_PAIRS];
 };

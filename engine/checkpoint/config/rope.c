@@ -32,13 +32,15 @@ static const struct baton_config_row rows[] = {
     {{"attention_factor"}, BATON_CONFIG_REAL, AT(attention_factor), 1e-9, 1e6, 0},
     {{"mscale"}, BATON_CONFIG_REAL, AT(mscale), 0, 1e6, 0},
     {{"mscale_all_dim"}, BATON_CONFIG_REAL, AT(mscale_all_dim), 0, 1e6, 0},
+    {{"alpha"}, BATON_CONFIG_REAL, AT(alpha), 1, 1e6, 0},
     {{"llama_4_scaling_beta"}, BATON_CONFIG_REAL, AT(query_scaling_beta), 0, 1e6, 0},
+    {{"mrope_interleaved"}, BATON_CONFIG_FLAG, AT(mrope_interleaved), 0, 0, 0},
     {{"truncate"}, BATON_CONFIG_FLAG, AT(truncate), 0, 0, 0},
 };
 /* clang-format on */
 
 /* The other known keys: lists, which read_factors reads, and keys that change no result. */
-static const char *const others[] = {"short_factor", "long_factor", "finetuned",
+static const char *const others[] = {"short_factor", "long_factor", "mrope_section", "finetuned",
                                      "max_position_embeddings"};
 
 static bool is_known(const char *key)
@@ -87,6 +89,27 @@ static enum baton_err read_factors(const struct baton_json *object, const char *
     return BATON_OK;
 }
 
+/* Reads mrope_section: [24, 20, 20], the pairs that turn by time, by row and by column. */
+static enum baton_err read_sections(const struct baton_json *object, const char *prefix, ROPE *rope,
+                                    struct baton_why *why)
+{
+    static const char name[] = "mrope_section";
+    const struct baton_json *list = baton_json_get(object, name);
+    size_t n = baton_json_size(list);
+    if (baton_json_kind(list) == BATON_JSON_NULL)
+        return BATON_OK;
+    if (baton_json_kind(list) != BATON_JSON_ARRAY || n < 3 || n > 4)
+        return baton_config_refuse(prefix, name, list, "a list of 3 or 4 numbers", why);
+    for (size_t i = 0; i < n; i++) {
+        const struct baton_json *pairs = baton_json_at(list, i);
+        if (!baton_config_is_whole(pairs, 0, MAX_PAIRS))
+            return baton_config_refuse(prefix, name, pairs, "a list of whole numbers in 0..256",
+                                       why);
+        rope->n_mrope += (int)baton_json_int(pairs);
+    }
+    return BATON_OK;
+}
+
 /* Reads *rope, whose theta and rotated share stay where the object has none. */
 static enum baton_err read_rope(const struct baton_json *object, const char *prefix, ROPE *rope,
                                 struct baton_why *why)
@@ -100,6 +123,8 @@ static enum baton_err read_rope(const struct baton_json *object, const char *pre
     enum baton_err err = check_keys(object, prefix, why);
     if (!err)
         err = baton_config_read_table(&table, object, prefix, &read, &features, why);
+    if (!err)
+        err = read_sections(object, prefix, &read, why);
     if (!err)
         err = read_factors(object, prefix, "short_factor", read.short_factor, &read.n_short, why);
     if (!err)
@@ -161,7 +186,7 @@ static enum baton_err read_object(const struct baton_json *root, const struct ba
 
 static bool is_scaled(const ROPE *rope)
 {
-    return rope->type[0] && strcmp(rope->type, "default") != 0;
+    return rope->type[0] && strcmp(rope->type, "default") != 0 && strcmp(rope->type, "mrope") != 0;
 }
 
 enum baton_err baton_model_config_read_ropes(const struct baton_json *object, const char *prefix,
@@ -169,8 +194,9 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
                                              struct baton_why *why)
 {
     static const char *const names[] = {"rope_parameters", "rope_scaling"};
-    const uint64_t chosen =
-        BATON_FEATURE(ROPE_SCALING) | BATON_FEATURE(PARTIAL_ROTARY) | BATON_FEATURE(QUERY_SCALING);
+    const uint64_t chosen = BATON_FEATURE(ROPE_SCALING) | BATON_FEATURE(PARTIAL_ROTARY) |
+                            BATON_FEATURE(QUERY_SCALING) | BATON_FEATURE(MROPE) |
+                            BATON_FEATURE(ROPE_ALPHA);
     enum baton_err err = BATON_OK;
     for (int i = 0; i < 2 && !err; i++) {
         const struct baton_json *value = baton_json_get(object, names[i]);
@@ -183,6 +209,10 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
     config->features &= ~chosen;
     if (is_scaled(&config->rope) || is_scaled(&config->local_rope))
         config->features |= BATON_FEATURE(ROPE_SCALING);
+    if (config->rope.n_mrope || !strcmp(config->rope.type, "mrope"))
+        config->features |= BATON_FEATURE(MROPE);
+    if (config->rope.alpha > 0)
+        config->features |= BATON_FEATURE(ROPE_ALPHA);
     if (config->rope.partial_rotary_factor > 0 && config->rope.partial_rotary_factor < 1)
         config->features |= BATON_FEATURE(PARTIAL_ROTARY);
     if (config->rope.query_scaling_beta > 0)

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/config/table.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,11 +44,24 @@ bool baton_config_is_number(const struct baton_json *value, double min, double m
     return (kind == BATON_JSON_INT || kind == BATON_JSON_REAL) && number >= min && number <= max;
 }
 
+/* Returns the number of layers that a text like LLLG repeats: all have a window but the last. 0: it
+ * is no such text. */
+static int pattern_of(const struct baton_json *value)
+{
+    size_t n = 0;
+    const char *text = baton_json_string(value, &n);
+    return text && n && n < INT_MAX && strspn(text, "L") == n - 1 && text[n - 1] == 'G' ? (int)n
+                                                                                        : 0;
+}
+
 static bool fits(const struct baton_config_row *row, const struct baton_json *value)
 {
     switch (row->kind) {
     case BATON_CONFIG_SIZE:
         return baton_config_is_whole(value, row->min, row->max);
+    case BATON_CONFIG_PATTERN:
+        return baton_config_is_whole(value, row->min, row->max) ||
+               (pattern_of(value) && pattern_of(value) <= row->max);
     case BATON_CONFIG_REAL:
         return baton_config_is_number(value, row->min, row->max);
     case BATON_CONFIG_FLAG:
@@ -65,6 +79,9 @@ static enum baton_err refuse(const struct baton_config_row *row, const char *pre
     char rule[96] = "given as text";
     if (row->kind == BATON_CONFIG_SIZE)
         (void)snprintf(rule, sizeof rule, "a whole number in %.0f..%.0f", row->min, row->max);
+    else if (row->kind == BATON_CONFIG_PATTERN)
+        (void)snprintf(rule, sizeof rule, "a whole number in %.0f..%.0f, or a text like LLLG",
+                       row->min, row->max);
     else if (row->kind == BATON_CONFIG_REAL)
         (void)snprintf(rule, sizeof rule, "a number in %g..%g", row->min, row->max);
     else if (row->kind == BATON_CONFIG_FLAG)
@@ -76,6 +93,7 @@ static size_t field_bytes(const struct baton_config_row *row)
 {
     switch (row->kind) {
     case BATON_CONFIG_SIZE:
+    case BATON_CONFIG_PATTERN:
         return sizeof(int);
     case BATON_CONFIG_REAL:
         return sizeof(double);
@@ -90,12 +108,12 @@ static size_t field_bytes(const struct baton_config_row *row)
 /* A text that is too long for the field is cut: every name with a meaning is shorter. */
 static void store(const struct baton_config_row *row, const struct baton_json *value, void *field)
 {
-    int size = (int)baton_json_int(value);
+    int size = pattern_of(value) ? pattern_of(value) : (int)baton_json_int(value);
     double number = baton_json_number(value);
     bool flag = baton_json_bool(value);
     size_t n = 0;
     const char *text = baton_json_string(value, &n);
-    if (row->kind == BATON_CONFIG_SIZE)
+    if (row->kind == BATON_CONFIG_SIZE || row->kind == BATON_CONFIG_PATTERN)
         memcpy(field, &size, sizeof size);
     else if (row->kind == BATON_CONFIG_REAL)
         memcpy(field, &number, sizeof number);

@@ -20,18 +20,20 @@
 enum { BATON_CONFIG_MAX_NAMES = 4, BATON_CONFIG_VALUE_BYTES = 48 };
 
 enum baton_config_kind {
-    BATON_CONFIG_SIZE, /* int */
-    BATON_CONFIG_REAL, /* double */
-    BATON_CONFIG_FLAG, /* bool */
-    BATON_CONFIG_TEXT  /* char [max] */
+    BATON_CONFIG_SIZE,    /* int */
+    BATON_CONFIG_PATTERN, /* int; a text such as LLLG, whose length counts, gives it too */
+    BATON_CONFIG_REAL,    /* double */
+    BATON_CONFIG_FLAG,    /* bool */
+    BATON_CONFIG_TEXT     /* char [max] */
 };
 
 /* A key and its field. */
 struct baton_config_row {
     const char *names[BATON_CONFIG_MAX_NAMES]; /* the first with a value counts */
     enum baton_config_kind kind;
-    size_t at;        /* of the field in the struct */
-    double min, max;  /* SIZE and REAL: what is accepted; TEXT: max is the bytes of the field */
+    size_t at; /* of the field in the struct */
+    double min,
+        max; /* SIZE, PATTERN and REAL: what is accepted; TEXT: max is the bytes of the field */
     uint64_t feature; /* what *features gets where the value is not the neutral one; 0: nothing */
 };
 

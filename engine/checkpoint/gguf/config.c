@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "engine/checkpoint/config/unserved.h"
 #include "engine/checkpoint/gguf/config_internal.h"
 #include "engine/checkpoint/gguf/ids.h"
 
@@ -28,7 +29,8 @@ enum {
     QUERY_SCALAR = BATON_GGUF_QUERY_SCALAR,
     GRANITE = BATON_GGUF_GRANITE,
     BY_LAYER = BATON_GGUF_BY_LAYER,
-    ENCODER = BATON_GGUF_ENCODER
+    ENCODER = BATON_GGUF_ENCODER,
+    PICTURES = BATON_GGUF_PICTURES
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -42,6 +44,9 @@ static const struct baton_gguf_family families[] = {
     {"qwen2moe", "qwen2_moe", RMS, QKV_BIAS},
     {"qwen3", "qwen3", RMS, BIAS},
     {"qwen3moe", "qwen3_moe", RMS, BIAS | RENORMALISES},
+    {"qwen2vl", "qwen2", RMS, BIAS | PICTURES},
+    {"qwen3vl", "qwen3", RMS, BIAS | PICTURES},
+    {"qwen3vlmoe", "qwen3_moe", RMS, BIAS | RENORMALISES | PICTURES},
     {"gemma", "gemma", RMS, BIAS},
     {"gemma2", "gemma2", RMS, BIAS | QUERY_SCALAR},
     {"gemma3", "gemma3_text", RMS, BIAS | QUERY_SCALAR | LOCAL_ROPE | OPEN},
@@ -54,12 +59,16 @@ static const struct baton_gguf_family families[] = {
     {"phi3", "phi3", RMS, 0},
     {"smollm3", "smollm3", RMS, BIAS | MLP_BIAS},
     {"olmo2", "olmo2", RMS, BIAS},
+    {"olmo2", "olmo3", RMS, BIAS},
+    {"exaone4", "exaone4", RMS, OPEN},
+    {"hunyuan-dense", "hunyuan_v1_dense", RMS, BIAS},
     {"olmoe", "olmoe", RMS, BIAS | ONE_WIDTH},
     {"granite", "granite", RMS, BIAS | MLP_BIAS | GRANITE},
     {"granitemoe", "granitemoe", RMS, BIAS | ONE_WIDTH | GRANITE},
     {"seed_oss", "seed_oss", RMS, BIAS | OUT_BIAS | MLP_BIAS},
     {"ernie4_5", "ernie4_5", RMS, USE_BIAS},
     {"arcee", "arcee", RMS, BIAS | MLP_BIAS},
+    {"apertus", "apertus", RMS, BIAS},
     {"gpt-oss", "gpt_oss", RMS, BIAS | ONE_WIDTH | WHOLE_PAIRS},
     {"gpt2", "gpt2", LAYER, 0},
     {"gptneox", "gpt_neox", LAYER, BIAS},
@@ -131,8 +140,8 @@ static bool is_set(const READING *reading, const char *name)
     return number != 0;
 }
 
-/* Llama's architecture is also Mistral's and Mixtral's, and Mistral 3's has two generations. One
- * key of each tells them apart. */
+/* Llama's architecture is also Mistral's and Mixtral's, OLMo 2's is OLMo 3's, and Mistral 3's has
+ * two generations. One key of each tells them apart. */
 static const struct baton_gguf_family *choose_family(const READING *reading,
                                                      struct baton_gguf_text arch)
 {
@@ -140,6 +149,8 @@ static const struct baton_gguf_family *choose_family(const READING *reading,
         return find_family("mixtral", arch);
     if (baton_gguf_text_is(arch, "llama") && is_set(reading, "attention.sliding_window"))
         return find_family("mistral", arch);
+    if (baton_gguf_text_is(arch, "olmo2") && is_set(reading, "attention.sliding_window"))
+        return find_family("olmo3", arch);
     if (baton_gguf_text_is(arch, "mistral3") && is_set(reading, "attention.temperature_scale"))
         return find_family("ministral3", arch);
     return reading->family;
@@ -147,15 +158,19 @@ static const struct baton_gguf_family *choose_family(const READING *reading,
 
 static enum baton_err refuse_arch(const READING *reading, struct baton_gguf_text arch)
 {
-    char names[512] = "";
+    char names[1024] = "", name[64];
     size_t n = 0;
-    for (int i = 0; i < N_FAMILIES; i++)
+    (void)snprintf(name, sizeof name, "%.*s", (int)(arch.n < 40 ? arch.n : 40), arch.bytes);
+    if (baton_missing_in_arch(name))
+        return baton_fail(reading->why, BATON_INVALID,
+                          "general.architecture: \"%s\" is not supported: it needs %s", name,
+                          baton_missing_in_arch(name));
+    for (int i = 0; i < N_FAMILIES && n < sizeof names; i++)
         if (!i || strcmp(families[i].arch, families[i - 1].arch) != 0)
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
                                   families[i].arch);
     return baton_fail(reading->why, BATON_INVALID,
-                      "general.architecture: \"%.*s\" is not supported (supported: %s)",
-                      (int)(arch.n < 40 ? arch.n : 40), arch.bytes, names);
+                      "general.architecture: \"%s\" is not supported (supported: %s)", name, names);
 }
 
 static enum baton_err set_family(READING *reading)

@@ -31,7 +31,8 @@ enum baton_gguf_trait {
     BATON_GGUF_GRANITE = 2048,      /* logit_scale divides; its shared expert has no gate */
     BATON_GGUF_OUT_BIAS = 4096,     /* attention_out_bias is true when the tensors are present */
     BATON_GGUF_BY_LAYER = 8192,     /* sizes and rotations differ by layer (config_layers.c) */
-    BATON_GGUF_ENCODER = 16384      /* attention.causal is false */
+    BATON_GGUF_ENCODER = 16384,     /* attention.causal is false */
+    BATON_GGUF_PICTURES = 32768     /* positions and layers of pictures, which a text has not */
 };
 
 struct baton_gguf_family {

@@ -119,6 +119,13 @@ static bool is_read(const READING *reading, const char *name)
            !strcmp(name, "attention.shared_kv_layers");
 }
 
+/* Keys about pictures, which a text has not. */
+static bool is_of_pictures(const READING *reading, const char *name)
+{
+    return reading->family->traits & BATON_GGUF_PICTURES &&
+           (!strcmp(name, "rope.dimension_sections") || !strcmp(name, "n_deepstack_layers"));
+}
+
 static double number_of(struct baton_gguf_value value)
 {
     double number = 0;
@@ -148,6 +155,8 @@ enum baton_err baton_gguf_check_neutral(const READING *reading)
         if (is_read(reading, neutral_keys[i].name))
             continue;
         const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
+        if (is_of_pictures(reading, neutral_keys[i].name))
+            continue;
         for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
             double number = number_of(baton_gguf_item(value, k));
             if (!is_accepted(neutral_keys[i].accepted,

@@ -71,7 +71,8 @@ struct baton_gguf {
     size_t n_entries;
     struct baton_tensor *tensors; /* tensor.h; sorted by name */
     size_t n_tensors;
-    char *names; /* the memory of the tensors' names */
+    size_t n_listed; /* of these, so many are items of metadata, not of the file's own list */
+    char *names;     /* the memory of the tensors' names */
 };
 
 /* Parses a file. bytes stays borrowed while the result is in use. */

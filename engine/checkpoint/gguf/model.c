@@ -104,7 +104,7 @@ static enum baton_err check_tensors(const MODEL *model, struct baton_why *why)
 {
     int64_t wanted = 0, n = 0;
     for (int i = 0; i < model->n_shards; i++)
-        n += (int64_t)model->shards[i].file.n_tensors;
+        n += (int64_t)(model->shards[i].file.n_tensors - model->shards[i].file.n_listed);
     enum baton_err err = get_count(baton_gguf_model_metadata(model), "split.tensors.count", n,
                                    INT32_MAX, &wanted, why);
     if (!err && wanted != n && model->n_shards > 1)

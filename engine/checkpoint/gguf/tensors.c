@@ -1,5 +1,6 @@
 /* The list of a GGUF file's tensors, and the positions of their data. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,48 @@ static enum baton_err place(const struct baton_gguf_reader *reader, const struct
     return err ? err : check_names(reader, gguf);
 }
 
+/* ---- numbers of layers in the metadata ---- */
+
+/* Apertus' files list the numbers of its activations by layer; elsewhere they are tensors. */
+static const char *const lists[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
+
+enum { N_LISTS = sizeof lists / sizeof lists[0], MAX_LISTED = 1024 };
+
+static size_t n_listed(const struct baton_gguf *gguf, const char *key)
+{
+    const struct baton_gguf_value *list = baton_gguf_find(gguf, key);
+    return list && list->is_array && list->type == BATON_GGUF_F32 && list->n <= MAX_LISTED
+               ? (size_t)list->n
+               : 0;
+}
+
+static size_t n_listed_in_all(const struct baton_gguf *gguf)
+{
+    size_t n = 0;
+    for (int i = 0; i < N_LISTS; i++)
+        n += n_listed(gguf, lists[i]);
+    return n;
+}
+
+/* Adds each item as a tensor of its layer; there is memory for them. */
+static void add_listed(struct baton_gguf *gguf, char *names)
+{
+    for (int i = 0; i < N_LISTS; i++)
+        for (size_t k = 0; k < n_listed(gguf, lists[i]); k++) {
+            struct baton_tensor *tensor = &gguf->tensors[gguf->n_tensors++];
+            *tensor = (struct baton_tensor){.name = names,
+                                            .dtype = BATON_ELEMENT_F32,
+                                            .n_dims = 1,
+                                            .shape = {1},
+                                            .data = baton_gguf_find(gguf, lists[i])->data +
+                                                    k * sizeof(float),
+                                            .n_bytes = sizeof(float)};
+            names += snprintf(names, MAX_NAME_BYTES + 1, "blk.%zu.%s", k, lists[i]) + 1;
+            gguf->n_listed++;
+        }
+    qsort(gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_name);
+}
+
 const struct baton_tensor *baton_gguf_find_tensor(const struct baton_gguf *gguf, const char *name)
 {
     const struct baton_tensor wanted = {.name = name};
@@ -201,8 +244,9 @@ enum baton_err baton_gguf_read_tensors(struct baton_gguf_reader *reader, const u
     enum baton_err err = read_alignment(reader, gguf, &alignment);
     if (err)
         return err;
-    gguf->tensors = calloc((size_t)n + 1, sizeof gguf->tensors[0]);
-    gguf->names = malloc((size_t)n * (MAX_NAME_BYTES + 1) + 1);
+    size_t n_all = (size_t)n + n_listed_in_all(gguf);
+    gguf->tensors = calloc(n_all + 1, sizeof gguf->tensors[0]);
+    gguf->names = malloc(n_all * (MAX_NAME_BYTES + 1) + 1);
     struct listing *listings = calloc((size_t)n + 1, sizeof *listings);
     if (!gguf->tensors || !gguf->names || !listings)
         err = baton_fail(reader->why, BATON_NO_MEMORY, "tensors: out of memory");
@@ -217,6 +261,10 @@ enum baton_err baton_gguf_read_tensors(struct baton_gguf_reader *reader, const u
         err = begin_data(reader, bytes, alignment, gguf->n_tensors);
     if (!err)
         err = place(reader, listings, gguf);
+    if (!err) {
+        add_listed(gguf, names);
+        err = check_names(reader, gguf);
+    }
     free(listings);
     return err;
 }

@@ -32,7 +32,9 @@ INLINE void finish_vec(const struct baton_linear *job, int row, int out, int n_o
         return;
     }
     float *y = job->y + (size_t)row * (size_t)job->y_stride + out;
-    if (job->epilogue.kind == BATON_ACTIVATE)
+    if (job->epilogue.kind == BATON_ACTIVATE && job->epilogue.activation == BATON_ACT_XIELU)
+        result = xielu(job->epilogue.xielu, result);
+    else if (job->epilogue.kind == BATON_ACTIVATE)
         result = activate(job->epilogue.activation, result);
     else
         result *= job->epilogue.scale;

@@ -60,9 +60,29 @@ static __attribute__((noinline)) vec activate(enum baton_activation activation, 
     case BATON_ACT_RELU2:
         return relu(x) * relu(x);
     case BATON_ACT_SWIGLU_CLIP: /* it needs a gate and an up: open_gate */
+    case BATON_ACT_XIELU:       /* it needs numbers: xielu */
         break;
     }
     return x;
+}
+
+/* exp(x) - 1 for x <= 0; near 0 by its series, so that small numbers keep their digits. */
+INLINE vec expm1_vec(vec x)
+{
+    vec p = 1.0F / 720 * x + 1.0F / 120;
+    p = p * x + 1.0F / 24;
+    p = p * x + 1.0F / 6;
+    p = p * x + 0.5F;
+    return blend(x > -0.25F, p * x * x + x, exp_vec(x) - 1.0F);
+}
+
+/* numbers: p, n, b, eps of BATON_ACT_XIELU. A NaN stays a NaN. */
+static __attribute__((noinline)) vec xielu(const float *numbers, vec x)
+{
+    float n = numbers[1], eps = numbers[3];
+    vec low = blend(x > eps, splat(eps), x);
+    vec below = n * (expm1_vec(blend(low > 0.0F, splat(0), low)) - x);
+    return blend(x > 0.0F, numbers[0] * (x * x), below) + numbers[2] * x;
 }
 
 /* The product of an activated gate and the up projection's result. */

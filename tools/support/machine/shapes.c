@@ -198,6 +198,13 @@ static const struct {
     {"tiny-qwen3", QWEN3 TINY_WIDE ", 'tie_word_embeddings': true"},
     {"tiny-qwen3_moe", QWEN3_MOE TINY_WIDE ", 'num_experts': 6, 'num_experts_per_tok': 2,"
                                            " 'moe_intermediate_size': 24, 'mlp_only_layers': [1]"},
+    {"tiny-qwen2_5_vl_text", "'model_type': 'qwen2_5_vl_text', " CLASS("Qwen2_5_VL") TINY
+     ", 'rope_scaling': {'type': 'mrope', 'mrope_section': [2, 3, 3]},"
+     " 'use_sliding_window': false, 'tie_word_embeddings': false"},
+    {"tiny-qwen3_vl_text", "'model_type': 'qwen3_vl_text', " CLASS("Qwen3VL") TINY_WIDE
+     ", 'rope_theta': 1000000, 'tie_word_embeddings': true,"
+     " 'rope_scaling': {'rope_type': 'default', 'mrope_section': [4, 4, 4],"
+     " 'mrope_interleaved': true}"},
     {"tiny-gemma", "'model_type': 'gemma', " CLASS("Gemma") TINY_WIDE
      ", 'hidden_act': 'gelu_pytorch_tanh', 'tie_word_embeddings': true"},
     {"tiny-gemma2", "'model_type': 'gemma2', " CLASS("Gemma2") TINY_WIDE
@@ -248,6 +255,15 @@ static const struct {
     {"tiny-ernie4_5",
      "'model_type': 'ernie4_5', " CLASS("Ernie4_5_") TINY_WIDE ", 'tie_word_embeddings': true"},
     {"tiny-arcee", "'model_type': 'arcee', " CLASS("Arcee") TINY ", 'tie_word_embeddings': false"},
+    {"tiny-apertus", "'model_type': 'apertus', " CLASS("Apertus") TINY
+     ", 'rope_scaling': null, 'tie_word_embeddings': false"},
+    {"tiny-olmo3", "'model_type': 'olmo3', " CLASS("Olmo3") TINY
+     ", 'sliding_window': 9, 'sliding_window_pattern': 2, 'tie_word_embeddings': false"},
+    {"tiny-exaone4", "'model_type': 'exaone4', " CLASS("Exaone4") TINY
+     ", 'sliding_window': 9, 'sliding_window_pattern': 2, 'tie_word_embeddings': true"},
+    {"tiny-hunyuan_v1_dense", "'model_type': 'hunyuan_v1_dense', " CLASS("HunYuanDenseV1") TINY_WIDE
+     ", 'tie_word_embeddings': true,"
+     " 'rope_scaling': {'type': 'dynamic', 'alpha': 8, 'factor': 1}"},
     {"tiny-olmo2", "'model_type': 'olmo2', " CLASS("Olmo2") TINY ", 'tie_word_embeddings': false"},
     {"tiny-olmoe", "'model_type': 'olmoe', " CLASS("Olmoe") TINY
      ", 'num_experts': 6, 'num_experts_per_tok': 2, 'clip_qkv': 0.5,"

@@ -85,7 +85,21 @@ static const char *const refused[][2] = {
                    "'long_factor':[1,1]}}",
      "rope_scaling.long_factor: must have 8 factors, one for each pair that turns, not 2"},
     {MODEL("llama") ",'rope_scaling':{'type':'linear','factor':2,'mrope_section':[1,2]}}",
-     "rope_scaling.mrope_section: not supported"},
+     "rope_scaling.mrope_section: must be a list of 3 or 4 numbers, not"},
+    {MODEL("llama") ",'rope_scaling':{'type':'linear','factor':2,'mrope_section':[4,2,2]}}",
+     "rope_scaling.mrope_section: a list is not supported in a llama model"},
+    {MODEL("qwen3") ",'rope_scaling':{'type':'mrope'}}",
+     "rope_scaling.mrope_section: a list is not supported in a qwen3 model"},
+    {MODEL("qwen2_5_vl") ",'rope_scaling':{'type':'mrope'}}",
+     "rope_scaling.rope_type: \"mrope\" is not supported (supported: default, "},
+    {MODEL("qwen2_5_vl") ",'rope_scaling':{'type':'mrope','mrope_section':[4,2,4]}}",
+     "rope_scaling.mrope_section: must add up to the 8 pairs that turn, not 10"},
+    {MODEL("qwen2_vl") ",'rope_scaling':{'type':'mrope','mrope_section':[4,2,-4]}}",
+     "rope_scaling.mrope_section: must be a list of whole numbers in 0..256, not -4"},
+    {"{'model_type':'qwen3_vl'}", "text_config: must be given in a qwen3_vl model"},
+    {"{'model_type':'qwen3_vl','text_config':" MODEL("qwen3") "}}",
+     "model_type: \"qwen3_vl\" with a text_config of \"qwen3\" is not supported"},
+    {MODEL("qwen3_vl_text") ",'sliding_window':9}", "sliding_window (window_size): 9 is not"},
     {MODEL("llama") ",'rope_theta':null}", "rope_theta: must be given"},
     {MODEL("granitemoehybrid") "}",
      "layer_types: must be given; without it all layers are Mamba's"},
@@ -137,7 +151,8 @@ static const char *const refused[][2] = {
     {MODEL("gpt_oss") ",'quantization_config':{'quant_method':'bitsandbytes'}}",
      "quantization_config: \"bitsandbytes\" is not supported in a gpt_oss model"},
     {MODEL("qwen3") SECOND_LAYER("linear_attention"),
-     "layer_types: must be full_attention or sliding_attention, not \"linear_attention\""},
+     "layer_types: must be full_attention or sliding_attention, not \"linear_attention\", a gated "
+     "delta net"},
     {MODEL("llama") SECOND_LAYER("sliding_attention"),
      "layer_types: \"sliding_attention\" is not supported in a llama model"},
     {MODEL("qwen3") SECOND_LAYER("sliding_attention"),
@@ -262,7 +277,7 @@ TEST(every_family_has_names_and_defaults)
             memmove(kv_heads, kv_heads + 24, strlen(kv_heads + 24) + 1);
         configure(text);
     }
-    assert_int_equal(baton_n_families, 39);
+    assert_int_equal(baton_n_families, 45);
 }
 
 /* ---- the published configs of models that people run ---- */

@@ -161,6 +161,12 @@ TEST(each_architecture_is_a_family_of_the_same_sizes)
         {"seed_oss", "seed_oss"},
         {"ernie4_5", "ernie4_5"},
         {"arcee", "arcee"},
+        {"qwen2vl", "qwen2"},
+        {"qwen3vl", "qwen3"},
+        {"qwen3vlmoe", "qwen3_moe"},
+        {"apertus", "apertus"},
+        {"exaone4", "exaone4"},
+        {"hunyuan-dense", "hunyuan_v1_dense"},
     };
     for (size_t i = 0; i < BATON_N_OF(families); i++) {
         begin(families[i].arch);
@@ -196,6 +202,9 @@ TEST(llamas_files_are_those_of_mistral_and_mixtral_too)
     config = config_of();
     assert_string_equal(config.model_type, "mistral");
     assert_int_equal(config.sliding_window, 16);
+    begin("olmo2");
+    put_int("attention.sliding_window", 16);
+    assert_string_equal(config_of().model_type, "olmo3");
     begin("mistral3");
     config = config_of();
     assert_int_equal(config.sliding_window, 0);
@@ -346,6 +355,17 @@ TEST(only_granites_files_switch_the_rotation_off)
     begin("granite");
     put_int("rope.scaling.finetuned", 7);
     assert_refused("granite.rope.scaling.finetuned: must be true or false");
+}
+
+TEST(only_models_of_pictures_have_sections)
+{
+    begin("qwen3vl");
+    put_int("rope.dimension_sections", 2);
+    put_int("n_deepstack_layers", 3);
+    assert_int_equal(config_of().head_dim, 8);
+    begin("qwen3");
+    put_int("rope.dimension_sections", 2);
+    assert_refused("qwen3.rope.dimension_sections: 2 is not supported");
 }
 
 TEST(windows_follow_the_files_pattern)

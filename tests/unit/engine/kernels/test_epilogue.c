@@ -14,6 +14,9 @@ static void for_each_set(void (*test)(const struct baton_kernels *kernels, int d
                 test(kernels, dtype);
 }
 
+static const float xielu_numbers[] = {0.75F, 0.875F, 0.5F, -1e-6F};
+static const double xielu[] = {0.75, 0.875, 0.5, -1e-6};
+
 static double activate(enum baton_activation activation, double x)
 {
     switch (activation) {
@@ -29,6 +32,9 @@ static double activate(enum baton_activation activation, double x)
         return fmax(0, x) * fmax(0, x);
     case BATON_ACT_SWIGLU_CLIP:
         break;
+    case BATON_ACT_XIELU:
+        return xielu[2] * x +
+               (x > 0 ? xielu[0] * x * x : xielu[1] * (expm1(fmin(x, xielu[3])) - x));
     }
     return x;
 }
@@ -91,8 +97,11 @@ static void check_activations(const struct baton_kernels *kernels, int dtype)
     product_init(&p, kernels, dtype, 1, 1, 1);
     product_clear(&p);
     struct baton_linear job = product_job(&p, BATON_ACTIVATE, true);
-    for (int a = 0; a <= BATON_ACT_RELU2; a++) {
+    job.epilogue.xielu = xielu_numbers;
+    for (int a = 0; a <= BATON_ACT_XIELU; a++) {
         job.epilogue.activation = (enum baton_activation)a;
+        if (a == BATON_ACT_SWIGLU_CLIP)
+            continue;
         for (double x = -30; x < 30; x += 0.0137) {
             p.bias[0] = (float)x;
             baton_kernels_linear(kernels, &job, 0, 1);
