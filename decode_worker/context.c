@@ -49,6 +49,7 @@ void dc_context_destroy(struct dc_context *context)
         return;
     dc_hand_over_drop(&context->hand_over);
     baton_seq_fini(&context->seq);
+    baton_adapter_hold_release(&context->adapters);
     baton_kv_receive_fini(&context->receive);
     baton_sampling_state_fini(&context->sampling);
     dc_speculation_fini(&context->speculation);
@@ -77,6 +78,7 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
                                              dc_positions_for(wanted), true);
     if (err)
         return err;
+    context->seq.blend = baton_adapter_hold_blend(&context->adapters);
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
     context->priority = baton_prompt_priority(wanted->priority);

@@ -28,6 +28,7 @@
 #include "decode_worker/speculation.h"
 #include "engine/kv.h"
 #include "engine/sampling/sampled_token.h"
+#include "worker/adapters.h"
 #include "worker/kv/prefix_cache.h"
 #include "worker/kv/receive.h"
 #include "worker/prompt.h"
@@ -65,6 +66,7 @@ struct dc_context {
     int n_prompt;       /* with the output of earlier attempts */
     int max_new_tokens; /* as reserved: to be generated here */
     enum baton_priority priority;
+    struct baton_adapter_hold adapters; /* seq borrows its blend */
     struct baton_seq seq;
     struct baton_prefix prefix;  /* until the prompt's blocks are registered */
     Baton__V1__Reserve *waiting; /* owned: blocks for it are not backed yet; NULL: it has them */

@@ -304,7 +304,8 @@ enum baton_err dc_engine_start(struct baton_service *service,
     const struct baton_host *host = service->host;
     struct baton_engine_options compute = {
         .max_rows = dc_scheduler_max_rows(options->max_batch, options->colocated_chunk),
-        .n_threads = host->cores.n_threads};
+        .n_threads = host->cores.n_threads,
+        .adapts = baton_adapters_are_on(host->adapters)};
     struct dc_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return BATON_NO_MEMORY;

@@ -53,6 +53,17 @@ static enum baton_err take_blocks(struct dc_service *service, struct dc_context 
     return dc_context_reserve(context, &service->base.prefix_cache, wanted);
 }
 
+static enum baton_err hold_adapters(const struct dc_service *service, struct dc_context *context,
+                                    const Baton__V1__Reserve *wanted)
+{
+    if (!context)
+        return BATON_LIMIT;
+    return baton_adapters_hold(service->base.host->adapters, wanted->adapters, wanted->n_adapters,
+                               &context->adapters)
+               ? BATON_OK
+               : BATON_NOT_FOUND;
+}
+
 /* Keeps the Reserve with its context, whose blocks are not backed yet. */
 static enum baton_err keep_waiting(struct dc_context *context, const Baton__V1__Reserve *wanted)
 {
@@ -97,7 +108,9 @@ void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_li
     /* The batch is checked first, because a lookup in the prefix cache makes its blocks recently
      * used, which a rejected request must not. */
     bool batch_full = is_batch_full(service, n_paused, baton_prompt_priority(wanted->priority));
-    enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(service, context, wanted);
+    enum baton_err err = batch_full ? BATON_LIMIT : hold_adapters(service, context, wanted);
+    if (!err)
+        err = take_blocks(service, context, wanted);
     if (err == BATON_AGAIN)
         err = keep_waiting(context, wanted);
     if (!err) {
@@ -107,7 +120,9 @@ void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_li
             answer_reserved(service, context);
         return;
     }
-    if (err == BATON_INVALID)
+    if (err == BATON_NOT_FOUND)
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_ADAPTER, BATON_NO_ADAPTER);
+    else if (err == BATON_INVALID)
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID,
                           "reserve: more block hashes than the prompt has whole blocks");
     else

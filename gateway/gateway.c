@@ -15,6 +15,7 @@
 #include "common/wire/transport/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
+#include "gateway/api/adapters/lora.h"
 #include "gateway/api/batches/batches.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/files/files.h"
@@ -59,6 +60,7 @@ struct gateway {
     uv_work_t first_work;
     struct gw_model model;
     struct gw_model_names names;
+    struct gw_adapter_defaults adapter_defaults;
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
@@ -135,6 +137,10 @@ static void on_prepare(uv_prepare_t *prepare)
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
 {
     struct gateway *gateway = arg;
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_ADAPTER_LIST) {
+        gw_lora_handle(gateway->api.lora, worker, envelope->adapter_list);
+        return;
+    }
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
         gw_kv_debug_handle(gateway->api.kv_debug, worker, envelope->kv_account);
         return;
@@ -150,6 +156,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
     (void)reason;
     gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
     gw_kv_debug_worker_lost(gateway->api.kv_debug, worker);
+    gw_lora_worker_lost(gateway->api.lora, worker);
 }
 
 static void on_worker_unfit(void *arg, struct gw_worker *worker)
@@ -290,6 +297,7 @@ static void on_tick(uv_timer_t *timer)
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
+    gw_lora_tick(gateway->api.lora, now_ns);
     gw_response_store_tick(gateway->api.responses, now_ns);
     gw_streams_tick(&gateway->streams, now_ns);
     if (gateway->api.files)
@@ -441,11 +449,13 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .files = *options->files_dir ? &gateway->files : NULL,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
+    gateway->api.lora = gw_lora_create(&gateway->fleet);
+    gateway->api.adapter_defaults = &gateway->adapter_defaults;
     gateway->api.bodies = gw_bodies_create(&gateway->loop, http.max_body_bytes);
     struct gw_response_bounds bounds = gw_settings_responses(options);
     gateway->api.responses = gw_response_store_create(&bounds);
-    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.bodies ||
-        !gateway->api.responses)
+    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.lora ||
+        !gateway->api.bodies || !gateway->api.responses)
         return BATON_NO_MEMORY;
     if (gateway->api.files) {
         gateway->api.batches = gw_batches_create(&gateway->api, (int)options->batch_lines);
@@ -564,6 +574,7 @@ static void release(struct gateway *gateway)
     gw_completions_destroy(gateway->api.completions);
     gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
+    gw_lora_destroy(gateway->api.lora);
     gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
     gw_batches_destroy(gateway->api.batches);

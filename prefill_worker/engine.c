@@ -339,7 +339,8 @@ enum baton_err pf_engine_start(struct baton_service *service, int chunk, struct 
     engine->service = service;
     pf_scheduler_init(&engine->scheduler, chunk, info_of(engine)->is_encoder);
     const struct baton_engine_options options = {.max_rows = most_rows(engine),
-                                                 .n_threads = host->cores.n_threads};
+                                                 .n_threads = host->cores.n_threads,
+                                                 .adapts = baton_adapters_are_on(host->adapters)};
     enum baton_err err = baton_engine_create(host->model, &options, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, why);

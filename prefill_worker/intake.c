@@ -123,17 +123,22 @@ struct pf_job *pf_intake_job(const struct pf_intake *intake, struct baton_link *
     const Baton__V1__PrefillRequest *request = envelope->prefill_request;
     struct baton_origin origin;
     struct baton_why why = {""};
+    struct baton_adapter_hold hold = {0};
     baton_origin_init(&origin, gateway, envelope);
     struct pf_job *job = NULL;
     if (check(intake->facts, request, &why) || check_pool(intake->cache->kv, request, &why))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
+    else if (!baton_adapters_hold(intake->adapters, request->adapters, request->n_adapters, &hold))
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_ADAPTER, BATON_NO_ADAPTER);
     else if (!(job = new_job(intake, request)))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     if (!job) {
+        baton_adapter_hold_release(&hold);
         baton_origin_fini(&origin);
         return NULL;
     }
-    job->origin = origin; /* moved */
+    job->origin = origin; /* moved, as the hold */
+    job->adapters = hold;
     if (!set_prefix(job, intake->cache, intake->facts->is_encoder, request, &why))
         return job;
     baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INVALID, why.text);

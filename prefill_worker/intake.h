@@ -16,6 +16,7 @@ struct pf_intake {
     int n_embd; /* C */
     const struct baton_prefix_cache *cache;
     struct baton_grammar_set *grammars;
+    struct baton_adapters *adapters;
 };
 
 /* The job for the gateway's PrefillRequest, WAITING; NULL if the request was rejected. */

@@ -58,6 +58,7 @@ void pf_job_destroy(struct pf_job *job)
     baton_kv_send_close(&job->send);
     pf_parts_fini(&job->parts);
     baton_seq_fini(&job->seq);
+    baton_adapter_hold_release(&job->adapters);
     baton_sampling_state_fini(&job->sampling);
     baton_origin_fini(&job->origin);
     baton_prefix_fini(&job->prefix);

@@ -28,6 +28,7 @@
 #include "engine/kv.h"
 #include "engine/sampling/sampled_token.h"
 #include "prefill_worker/parts.h"
+#include "worker/adapters.h"
 #include "worker/kv/disk.h"
 #include "worker/kv/prefix_cache.h"
 #include "worker/kv/send.h"
@@ -50,7 +51,8 @@ struct pf_job {
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs, prompt_progress;
     enum baton_priority priority;
-    enum baton_pooling pooling; /* NONE: a token is wanted, not an embedding */
+    enum baton_pooling pooling;         /* NONE: a token is wanted, not an embedding */
+    struct baton_adapter_hold adapters; /* main thread; seq borrows its blend */
     struct baton_seq seq;
 
     /* prefix cache, main thread */

@@ -36,6 +36,7 @@ static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job
                                        n_positions, !pf_job_wants_all_rows(job));
     if (err)
         return err;
+    job->seq.blend = baton_adapter_hold_blend(&job->adapters);
     job->n_cached_tokens = job->seq.n_tokens;
     baton_kv_progress_publish(
         &job->progress,

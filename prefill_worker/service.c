@@ -135,7 +135,8 @@ static struct pf_job *make_job(struct baton_service *base, struct baton_link *ga
     return pf_intake_job(&(struct pf_intake){.facts = &host->facts,
                                              .n_embd = baton_model_info(host->model)->n_embd,
                                              .cache = &base->prefix_cache,
-                                             .grammars = &host->grammars},
+                                             .grammars = &host->grammars,
+                                             .adapters = host->adapters},
                          gateway, envelope);
 }
 

@@ -150,6 +150,16 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     return BATON_OK;
 }
 
+static enum baton_err open_adapters(struct baton_host *host, struct baton_why *why)
+{
+    return baton_adapters_open(&(struct baton_adapters_options){.model = host->model,
+                                                                .list = host->options->lora,
+                                                                .more = host->options->enable_lora,
+                                                                .wake = baton_host_wake,
+                                                                .arg = host},
+                               &host->adapters, why);
+}
+
 static enum baton_err bind_to_node(struct baton_host *host, struct baton_why *why)
 {
     const struct baton_numa_options numa = {.numa = host->options->numa,
@@ -226,6 +236,8 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
                          "--model: \"%s\" is an encoder, which generates no tokens: its fleet has "
                          "prefill workers alone",
                          host->facts.name);
+    if (!err)
+        err = open_adapters(host, why);
     if (err)
         return err;
     size_t max_bytes =
@@ -265,6 +277,12 @@ static void fill_status(void *arg, Baton__V1__Status *status)
     baton_inbox_get_stats(host->inbox, &stats);
     baton_host_count_inbox(status, &stats);
     status->draining = host->draining;
+}
+
+static Baton__V1__Adapter **list_adapters(void *arg, size_t *n)
+{
+    const struct baton_host *host = arg;
+    return baton_adapters_list(host->adapters, n);
 }
 
 static void gateway_lost(void *arg, uint64_t gateway_epoch)
@@ -321,6 +339,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .kernels = baton_model_info(host->model)->kernels,
         .numa = host->numa_name,
         .draft_model = host->draft_model ? host->draft_model : "",
+        .adapts = baton_adapters_are_on(host->adapters),
         .cluster_token = host->token.texts[0],
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
         .n_context_tokens = (uint32_t)host->facts.n_context_tokens,
@@ -328,6 +347,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .start_to_ready_s = baton_process_age_s(),
         .model_load_s = host->model_load_s,
         .status = fill_status,
+        .adapters = list_adapters,
         .lost = gateway_lost,
         .arg = host,
         .wake = baton_host_wake,
@@ -354,6 +374,11 @@ static void from_gateway(struct baton_host *host, struct baton_link *gateway,
                          const struct baton_message *message)
 {
     const baton_envelope *envelope = message->envelope;
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_LOAD_ADAPTER ||
+        envelope->body_case == BATON__V1__ENVELOPE__BODY_DROP_ADAPTER) {
+        baton_adapters_order(host->adapters, envelope->src_epoch, envelope);
+        return;
+    }
     if (envelope->body_case != BATON__V1__ENVELOPE__BODY_DRAIN) {
         host->hooks.from_gateway(host->hooks.arg, gateway, message);
         return;
@@ -361,6 +386,25 @@ static void from_gateway(struct baton_host *host, struct baton_link *gateway,
     host->drain_requested = true;
     baton_log(BATON_LOG_INFO, "drain_requested", BATON_S("gateway", message->peer_host),
               BATON_S("reason", envelope->drain->reason));
+}
+
+/* Tells every gateway of a change, and the one that ordered it how the order ended. */
+static void tell_adapters(struct baton_host *host)
+{
+    struct baton_adapter_done done;
+    while (baton_adapters_take_done(host->adapters, &done)) {
+        Baton__V1__AdapterList list = BATON__V1__ADAPTER_LIST__INIT;
+        baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+        list.adapters = baton_adapters_list(host->adapters, &list.n_adapters);
+        list.order = done.order;
+        done.why.text[BATON_MAX_TEXT_BYTES] = 0;
+        list.error = done.why.text;
+        envelope.body_case = BATON__V1__ENVELOPE__BODY_ADAPTER_LIST;
+        envelope.adapter_list = &list;
+        baton_member_renew_hello(host->member);
+        if (baton_member_send(host->member, done.gateway_epoch, &envelope))
+            baton_log(BATON_LOG_DEBUG, "order_not_answered", BATON_I("order", done.order));
+    }
 }
 
 static void handle_messages(struct baton_host *host, int64_t now_ns)
@@ -392,7 +436,7 @@ static void reload_if_requested(struct baton_host *host)
     memcpy(before, host->token.texts[0], sizeof before);
     baton_cluster_token_reload(&host->token);
     if (strcmp(before, host->token.texts[0]) != 0)
-        baton_member_show_token(host->member);
+        baton_member_renew_hello(host->member);
     baton_peer_tls_reload();
 }
 
@@ -437,6 +481,7 @@ void baton_host_run(struct baton_host *host)
     while (!is_finished(host, now_ns)) {
         reload_if_requested(host);
         handle_messages(host, now_ns);
+        tell_adapters(host);
         int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
@@ -459,6 +504,7 @@ void baton_host_close(struct baton_host *host)
         baton_inbox_close(host->inbox);
     baton_peer_tls_close();
     baton_grammar_set_fini(&host->grammars);
+    baton_adapters_close(host->adapters);
     if (host->model)
         baton_model_close(host->model);
     baton_memory_claim_close(host->claim);

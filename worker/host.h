@@ -24,6 +24,7 @@
 #include "engine/checkpoint/facts.h"
 #include "engine/checkpoint/options.h"
 #include "engine/engine.h"
+#include "worker/adapters.h"
 #include "worker/cores/cores.h"
 #include "worker/cores/numa.h"
 #include "worker/grammars.h"
@@ -38,6 +39,8 @@ struct baton_worker_options {
     const char *cores, *numa, *lease_dir, *alive_file;
     int64_t threads;
     double pause_s, stall_s, canary_s;
+    const char *lora;
+    int enable_lora;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
@@ -47,6 +50,12 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
                        "element type of the KV cache: f32, f16, q8 or auto (f32 beside f32 "       \
                        "weights, else f16)"),                                                      \
+        BATON_ROW_TEXT(type, in.lora, "lora", "",                                                  \
+                       "LoRA adapters that requests may name: NAME=PATH[:SCALE], separated by "    \
+                       "commas; PATH is a PEFT directory or a GGUF adapter"),                      \
+        BATON_ROW_BOOL(type, in.enable_lora, "enable-lora", "false",                               \
+                       "take adapters at run time (POST /v1/load_lora_adapter), which needs more " \
+                       "memory; --lora implies it"),                                               \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
                        "kernel set: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "    \
                        "portable or openblas"),                                                    \
@@ -116,6 +125,7 @@ struct baton_host {
     struct baton_fingerprint fingerprint;
     struct baton_numeric_class numeric_class; /* after measure */
     struct baton_model *model;
+    struct baton_adapters *adapters;
     double model_load_s;
     const char *draft_model;          /* its name, for join; NULL or "": there is none */
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */

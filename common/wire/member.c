@@ -27,7 +27,7 @@ struct peer {
     bool said_goodbye;
     int64_t judge_ns;      /* JOINED: not before then is its silence judged again */
     bool is_stopped;       /* it was silent when last judged, and is kept */
-    unsigned token_turn;   /* the member's when it was last told the cluster token */
+    unsigned hello_turn;   /* the member's when it was last greeted */
     unsigned n_unanswered; /* Hellos in a row that got no answer */
     char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged; repetitions are for debug */
     char url[];
@@ -43,7 +43,7 @@ struct baton_member {
     int64_t ticked_ns;   /* the last tick */
     int64_t due_ns;      /* when it wanted to be called next */
     int64_t awake_ns;    /* since when this process itself has not been stopped for long */
-    unsigned token_turn; /* how often the cluster token has changed */
+    unsigned hello_turn; /* how often the contents of Hello have changed */
     bool leaving;
     char leave_reason[BATON_MAX_TEXT_BYTES + 1];
 };
@@ -167,7 +167,7 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
 
 static enum baton_err send_hello(struct baton_member *member, struct peer *peer)
 {
-    peer->token_turn = member->token_turn;
+    peer->hello_turn = member->hello_turn;
     return baton_member_say_hello(&member->options, peer->link);
 }
 
@@ -208,10 +208,10 @@ static void beat_if_due(struct baton_member *member, struct peer *peer, int64_t 
         beat(member, peer, &status, now_ns);
 }
 
-static void show_token(struct baton_member *member, struct peer *peer)
+static void renew_hello(struct baton_member *member, struct peer *peer)
 {
-    if (peer->token_turn != member->token_turn && send_hello(member, peer))
-        baton_log(BATON_LOG_WARN, "token_not_shown", BATON_S("url", peer->url));
+    if (peer->hello_turn != member->hello_turn && send_hello(member, peer))
+        baton_log(BATON_LOG_WARN, "hello_not_renewed", BATON_S("url", peer->url));
 }
 
 static void say_goodbye(struct baton_member *member, struct peer *peer)
@@ -448,7 +448,7 @@ static void on_welcome(struct baton_member *member, struct peer *peer, const cha
               BATON_X("gateway_epoch", baton_link_peer_epoch(peer->link)));
     peer->beat_ns = 0;
     beat_if_due(member, peer, now_ns);
-    show_token(member, peer); /* it may have changed since the Hello */
+    renew_hello(member, peer); /* it may have changed since the Hello */
 }
 
 static void on_refused(struct baton_member *member, struct peer *peer,
@@ -540,13 +540,23 @@ void baton_member_destroy(struct baton_member *member)
     free(member);
 }
 
-void baton_member_show_token(struct baton_member *member)
+void baton_member_renew_hello(struct baton_member *member)
 {
-    member->token_turn++;
+    member->hello_turn++;
     for (struct peer *peer = peer_list_first(&member->peers); peer;
          peer = peer_list_next(&member->peers, peer))
         if (peer->state == JOINED)
-            show_token(member, peer);
+            renew_hello(member, peer);
+}
+
+enum baton_err baton_member_send(struct baton_member *member, uint64_t gateway_epoch,
+                                 baton_envelope *envelope)
+{
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        if (peer->state == JOINED && baton_link_peer_epoch(peer->link) == gateway_epoch)
+            return baton_link_send(peer->link, envelope, NULL, 0);
+    return BATON_NOT_FOUND;
 }
 
 size_t baton_member_n_joined(const struct baton_member *member)

@@ -45,6 +45,9 @@ struct baton_member_options {
     double start_to_ready_s, model_load_s;
     /* Fills in the true state, for a heartbeat. */
     void (*status)(void *arg, Baton__V1__Status *status);
+    /* The adapters as of now: [*n], borrowed until the call of Hello ends. NULL: none. */
+    Baton__V1__Adapter **(*adapters)(void *arg, size_t *n);
+    bool adapts; /* more of them may be loaded */
     /* A joined gateway is gone: everything it asked for is void. */
     void (*lost)(void *arg, uint64_t gateway_epoch);
     void *arg;
@@ -68,9 +71,14 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
 struct baton_link *baton_member_receive(struct baton_member *member, struct baton_inbox *inbox,
                                         const struct baton_message *message, int64_t now_ns);
 
-/* Says Hello again to the gateways that it has joined: the cluster token has changed, and they end
- * links of those who have shown no other when the old one is withdrawn. */
-void baton_member_show_token(struct baton_member *member);
+/* Says Hello again to the gateways that it has joined, now or later: the adapters have changed, or
+ * the cluster token, and gateways end links of those who have shown no other when the old one is
+ * withdrawn. */
+void baton_member_renew_hello(struct baton_member *member);
+
+/* Sends a message to the joined gateway of this epoch. NOT_FOUND; the errors of baton_link_send. */
+enum baton_err baton_member_send(struct baton_member *member, uint64_t gateway_epoch,
+                                 baton_envelope *envelope) BATON_MUST_CHECK;
 
 size_t baton_member_n_joined(const struct baton_member *member);
 

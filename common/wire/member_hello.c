@@ -45,6 +45,9 @@ enum baton_err baton_member_say_hello(const struct baton_member_options *options
     fill_hello(options, &hello);
     hello.fingerprint = &fingerprint;
     hello.status = &status;
+    hello.adapts = options->adapts;
+    if (options->adapters)
+        hello.adapters = options->adapters(options->arg, &hello.n_adapters);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
     envelope.hello = &hello;
     return baton_link_send(link, &envelope, NULL, 0);

@@ -17,12 +17,14 @@
 #include "gateway/http/server.h"
 
 struct gw_access;
+struct gw_adapter_defaults;
 struct gw_batches;
 struct gw_bodies;
 struct gw_completions;
 struct gw_files;
 struct gw_loop_lag;
 struct gw_kv_debug;
+struct gw_lora;
 struct gw_openapi;
 struct gw_response_store;
 struct gw_streams;
@@ -62,6 +64,8 @@ struct gw_api {
     struct gw_bodies *bodies; /* that are parsed */
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;
+    struct gw_lora *lora;
+    struct gw_adapter_defaults *adapter_defaults;
     struct gw_response_store *responses; /* stored responses */
     struct gw_streams *streams;          /* resumable streams */
     struct gw_files *files;              /* NULL: none are stored */

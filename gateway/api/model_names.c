@@ -38,12 +38,17 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
     return err;
 }
 
-bool gw_model_names_has(const struct gw_model_names *names, const char *name)
+bool gw_model_names_lists(const struct gw_model_names *names, const char *name)
 {
     for (int i = 0; i < names->n; i++)
         if (!strcmp(names->list[i], name))
             return true;
-    return names->is_any;
+    return false;
+}
+
+bool gw_model_names_has(const struct gw_model_names *names, const char *name)
+{
+    return names->is_any || gw_model_names_lists(names, name);
 }
 
 void gw_model_names_fini(struct gw_model_names *names)

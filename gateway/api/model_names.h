@@ -24,6 +24,8 @@ struct gw_model_names {
  * borrowed. */
 enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *list, const char *own,
                                     struct baton_why *why) BATON_MUST_CHECK;
+/* Whether the list has the name, and whether clients may use it. */
+bool gw_model_names_lists(const struct gw_model_names *names, const char *name);
 bool gw_model_names_has(const struct gw_model_names *names, const char *name);
 /* Zeroed names are allowed. */
 void gw_model_names_fini(struct gw_model_names *names);

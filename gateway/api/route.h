@@ -22,6 +22,7 @@ enum {
     GW_NAMES_A_SECRET = 128,   /* the path's {id}: logs show its first characters only */
     GW_NAME_HAS_SLASHES = 512, /* the path's {id} is the rest of the path */
     GW_TAKES_FORM = 1024,      /* multipart/form-data, which the endpoint reads itself */
+    GW_TAKES_SCALES = 2048,    /* its body is an array of LoraScale, not an object */
     GW_ONLY_ACCEPTS = 256      /* answers 202: the work goes on */
 };
 

@@ -298,16 +298,19 @@ static void handle_status(struct gw_fleet *fleet, struct gw_worker *worker,
 }
 
 /* A worker whose token changes sends a Hello with the new one before the old one is withdrawn, so
- * that its link survives the rotation. */
-static void handle_token(struct gw_fleet *fleet, struct gw_worker *worker,
+ * that its link survives the rotation. One whose adapters change sends a Hello as well. */
+static void handle_hello(struct gw_fleet *fleet, struct gw_worker *worker,
                          const Baton__V1__Hello *hello)
 {
     if (!gw_handshake_has_token(&fleet->options.identity, hello)) {
         lose(fleet, worker, "the cluster token that it shows is not this fleet's");
         return;
     }
+    gw_adapters_set(&worker->adapters, hello->adapters, hello->n_adapters);
+    if (strcmp(worker->token, hello->cluster_token) != 0)
+        baton_log(BATON_LOG_INFO, "token_shown", BATON_S("worker", worker->id));
     (void)snprintf(worker->token, sizeof worker->token, "%s", hello->cluster_token);
-    baton_log(BATON_LOG_INFO, "token_shown", BATON_S("worker", worker->id));
+    fleet->options.on_capacity(fleet->options.arg);
 }
 
 void gw_fleet_token_changed(struct gw_fleet *fleet)
@@ -326,7 +329,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
         handle_status(fleet, worker, envelope->status);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
-        handle_token(fleet, worker, envelope->hello);
+        handle_hello(fleet, worker, envelope->hello);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
         beat(fleet, worker, baton_now_ns()); /* the worker waits for this answer before it leaves */

@@ -103,6 +103,7 @@ void gw_worker_destroy(struct gw_worker *worker)
 {
     baton_link_close(worker->link);
     baton_link_release(worker->link);
+    gw_adapters_fini(&worker->adapters);
     free(worker);
 }
 

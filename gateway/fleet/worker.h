@@ -30,6 +30,7 @@
 #include "common/policy/priority.h"
 #include "common/wire/link.h"
 #include "engine/checkpoint/facts.h"
+#include "gateway/fleet/adapters.h"
 #include "gateway/fleet/numeric_classes.h"
 #include "gateway/fleet/worker_load.h"
 
@@ -70,9 +71,12 @@ struct gw_worker {
     char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode; "": none */
     char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it sent last */
     uint32_t pid, n_cores;
-    bool embeds;     /* prefill: it computes embeddings */
-    bool hands_over; /* decode: it sends and receives running sequences */
-    uint32_t pipe;   /* the pipe on which it sends to us (common/wire/transport/inbox.h) */
+    bool embeds;             /* prefill: it computes embeddings */
+    bool hands_over;         /* decode: it sends and receives running sequences */
+    bool adapts;             /* it takes adapters at run time */
+    bool was_given_adapters; /* those that were loaded before it joined */
+    struct gw_adapters adapters;
+    uint32_t pipe; /* the pipe on which it sends to us (common/wire/transport/inbox.h) */
     uint64_t epoch;
     struct baton_link *link;
     Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */

@@ -158,6 +158,19 @@ static void put_figure(struct baton_json_out *out, const struct figure *figure, 
         baton_json_put_real(out, figure->key, value > 0 ? value : NAN);
 }
 
+static void put_adapters(struct baton_json_out *out, const struct gw_adapters *adapters)
+{
+    baton_json_open(out, "adapters", '[');
+    for (size_t i = 0; i < adapters->n; i++) {
+        baton_json_open(out, NULL, '{');
+        baton_json_put_string(out, "name", adapters->list[i].name);
+        baton_json_put_string(out, "sha256", adapters->list[i].digest);
+        baton_json_put_uint(out, "rank", adapters->list[i].rank);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+}
+
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
                        const struct gw_fleet_terms *terms, bool for_operator)
 {
@@ -177,6 +190,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "kernels", worker->kernels);
     baton_json_put_string(out, "numa", worker->numa);
     baton_json_put_string(out, "draft_model", worker->draft_model);
+    put_adapters(out, &worker->adapters);
     baton_json_put_string(out, "numeric_class", worker->numeric_class->name.hex);
     baton_json_put_uint(out, "kv_block_tokens", block_tokens);
     baton_json_put_uint(out, "kv_tokens", (uint64_t)worker->status.kv_blocks_total * block_tokens);

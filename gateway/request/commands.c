@@ -54,10 +54,31 @@ static ProtobufCBinaryData hashes_of(const struct gw_attempt *attempt)
                   : (ProtobufCBinaryData){0};
 }
 
+/* The request's adapters as a message. */
+struct adapters_message {
+    Baton__V1__AdapterUse uses[BATON_MAX_BLENDED], *list[BATON_MAX_BLENDED];
+};
+
+/* Returns their number. */
+static size_t put_adapters(const struct gw_request *request, struct adapters_message *message)
+{
+    const struct baton_adapter_uses *uses = &request->params.adapters;
+    for (int i = 0; i < uses->n; i++) {
+        message->list[i] = &message->uses[i];
+        baton__v1__adapter_use__init(message->list[i]);
+        message->uses[i].digest = baton_envelope_text(uses->list[i].digest);
+        message->uses[i].scale = uses->list[i].scale;
+    }
+    return (size_t)uses->n;
+}
+
 static Baton__V1__Reserve reserve_for(const struct gw_request *request,
-                                      const struct gw_attempt *attempt)
+                                      const struct gw_attempt *attempt,
+                                      struct adapters_message *adapters)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
+    reserve.n_adapters = put_adapters(request, adapters);
+    reserve.adapters = adapters->list;
     reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
     reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
     reserve.block_hashes = hashes_of(attempt);
@@ -67,7 +88,8 @@ static Baton__V1__Reserve reserve_for(const struct gw_request *request,
 
 void gw_command_reserve(struct gw_request *request)
 {
-    Baton__V1__Reserve reserve = reserve_for(request, &request->attempt);
+    struct adapters_message adapters;
+    Baton__V1__Reserve reserve = reserve_for(request, &request->attempt, &adapters);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
@@ -88,7 +110,8 @@ static Baton__V1__DeliverTo deliver_to(const struct gw_attempt *attempt)
 
 void gw_command_reserve_successor(const struct gw_request *request)
 {
-    Baton__V1__Reserve reserve = reserve_for(request, &request->successor);
+    struct adapters_message adapters;
+    Baton__V1__Reserve reserve = reserve_for(request, &request->successor, &adapters);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     reserve.hand_over = true;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
@@ -115,6 +138,7 @@ void gw_command_prefill(struct gw_request *request)
 {
     Baton__V1__DeliverTo to;
     struct baton_sampling_message sampling;
+    struct adapters_message adapters;
     Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     baton_sampling_encode(&sampling, &request->params.sampling);
@@ -131,6 +155,8 @@ void gw_command_prefill(struct gw_request *request)
     prefill.prompt_logprobs = request->params.prompt_logprobs && !prefill.n_output_tokens;
     prefill.prompt_progress = request->params.prompt_progress && !prefill.n_output_tokens;
     prefill.priority = (Baton__V1__Priority)request->params.priority;
+    prefill.n_adapters = put_adapters(request, &adapters);
+    prefill.adapters = adapters.list;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->params.has_prefix_salt)
         prefill.prefix_salt = (ProtobufCBinaryData){.len = sizeof request->params.prefix_salt,

@@ -22,10 +22,11 @@ static void make(struct gw_prompt_hashes *hashes, const struct gw_request *reque
     const struct baton_tokens *prompt = gw_request_input(request);
     size_t n = baton_block_hash_count(prompt->n, block_tokens);
     size_t n_salt = params->has_prefix_salt ? sizeof params->prefix_salt : 0;
-    struct baton_block_hash root;
+    struct baton_block_hash salted, root;
     hashes->list = n ? calloc(n, sizeof *hashes->list) : NULL;
     if (hashes->list &&
-        !baton_block_hash_salted(&hashes->root, params->prefix_salt, n_salt, &root) &&
+        !baton_block_hash_salted(&hashes->root, params->prefix_salt, n_salt, &salted) &&
+        !baton_adapter_uses_root(&params->adapters, &salted, &root) &&
         !baton_block_hash_tokens(&root, prompt->ids, block_tokens, hashes->list, n))
         hashes->n = n;
 }

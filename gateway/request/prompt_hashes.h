@@ -13,7 +13,7 @@
 struct gw_request;
 
 struct gw_prompt_hashes {
-    struct baton_block_hash root, *list; /* the class's; [n] from it and the request's salt */
+    struct baton_block_hash root, *list; /* the class's; [n] from it, salt and adapters */
     size_t n;                            /* 0: none, list may be NULL */
 };
 

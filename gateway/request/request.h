@@ -70,6 +70,7 @@ struct gw_params {
     /* Prompts share blocks only with those of the same salt, or of none. */
     bool has_prefix_salt;
     uint8_t prefix_salt[BATON_BLOCK_HASH_BYTES];
+    struct baton_adapter_uses adapters; /* that change the model for it */
     enum baton_priority priority;
     uint32_t shown_ids[GW_MAX_SHOWN_IDS]; /* special tokens whose names are part of the text */
     int n_shown_ids;

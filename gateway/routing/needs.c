@@ -6,7 +6,8 @@
 
 bool gw_needs_capable(const struct gw_worker *worker, const struct gw_request *request)
 {
-    return !request->params.pooling || worker->embeds;
+    return (!request->params.pooling || worker->embeds) &&
+           gw_adapters_have(&worker->adapters, &request->params.adapters);
 }
 
 bool gw_needs_fit(const struct gw_routing *routing, const struct gw_worker *worker,
@@ -103,6 +104,8 @@ static const struct gw_failure no_class = {
 static const struct gw_failure no_class_left = {
     503, "no_worker", "no worker of the request's numeric class is left (--strict-class)"};
 static const struct gw_failure no_memory = {400, "context_length_exceeded", "prompt is too long"};
+static const struct gw_failure no_adapter = {
+    404, "model_not_found", "the request's adapter is not on a worker of each role any more"};
 static const struct gw_failure no_embedder = {
     503, "no_worker", "no prefill worker computes embeddings: all have an earlier version"};
 
@@ -192,14 +195,27 @@ bool gw_needs_may_move(const struct gw_routing *routing, const struct gw_request
             hears_any(routing, BATON__V1__ROLE__ROLE_DECODE, now_ns));
 }
 
-static bool any_capable(const struct gw_routing *routing, const struct gw_request *request)
+static bool any_capable(const struct gw_routing *routing, Baton__V1__Role role,
+                        const struct gw_request *request)
 {
     const struct gw_fleet *fleet = routing->fleet;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        if (gw_needs_capable(worker, request))
+        if (worker->role == role && gw_needs_capable(worker, request))
             return true;
     return false;
+}
+
+/* Both roles have workers, but in one of them none may serve the request. */
+static const struct gw_failure *why_none_fits(const struct gw_routing *routing,
+                                              const struct gw_request *request)
+{
+    if ((gw_needs_must_colocate(routing, request) ||
+         any_capable(routing, BATON__V1__ROLE__ROLE_PREFILL, request)) &&
+        (!gw_needs_decode(routing, request) ||
+         any_capable(routing, BATON__V1__ROLE__ROLE_DECODE, request)))
+        return &no_memory;
+    return request->params.adapters.n ? &no_adapter : &no_embedder;
 }
 
 const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
@@ -215,7 +231,7 @@ const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
          !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL, request, classes)) ||
         (gw_needs_decode(routing, request) &&
          !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_DECODE, request, classes)))
-        return any_capable(routing, request) ? &no_memory : &no_embedder;
+        return why_none_fits(routing, request);
     return NULL;
 }
 

@@ -129,6 +129,7 @@ static bool may_decode(const struct gw_routing *routing, const struct gw_worker 
                        const struct gw_request *request, int64_t n_wanted)
 {
     return worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker) &&
+           gw_adapters_have(&worker->adapters, &request->params.adapters) &&
            gw_pair_has_blocks(worker, request, n_wanted) &&
            may_reserve(routing, worker, request->params.priority);
 }

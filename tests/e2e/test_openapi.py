@@ -15,6 +15,8 @@ BODIES = {
     "/generate": {"prompt": "Once", "max_new_tokens": 1},
     "/generate/stream": {"prompt": "Once", "max_new_tokens": 1},
     "/tokenize": {"text": "Once"},
+    "/v1/load_lora_adapter": {"lora_name": "sql", "lora_path": "/nowhere"},
+    "/v1/unload_lora_adapter": {"lora_name": "sql"},
     "/detokenize": {"tokens": [7]},
     "/completion": {"prompt": "Once", "n_predict": 1},
     "/completions": {"prompt": "Once", "n_predict": 1},
@@ -72,11 +74,13 @@ def document(fleet):
 
 
 def bodies(document):
-    """(path, schema of its body) of every route that takes one."""
+    """(path, schema of its body) of every route that takes an object."""
     posts = [(path, methods.get("post", {})) for path, methods in document["paths"].items()]
-    return [(path, post["requestBody"]["content"]["application/json"]["schema"])
-            for path, post in posts if "application/json" in post.get("requestBody", {}).get(
-                "content", {})]
+    taken = [(path, post["requestBody"]["content"]["application/json"]["schema"])
+             for path, post in posts if "application/json" in post.get("requestBody", {}).get(
+                 "content", {})]
+    assert [path for path, schema in taken if schema["type"] == "array"] == ["/lora-adapters"]
+    return [(path, schema) for path, schema in taken if schema["type"] == "object"]
 
 
 def is_kind(value, name):

@@ -23,7 +23,8 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY_HAND_OVER,
     BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY_EMBEDDING,
     BATON__V1__ENVELOPE__BODY_PARTS_START,     BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS,
-    BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_LOAD_ADAPTER,    BATON__V1__ENVELOPE__BODY_DROP_ADAPTER,
+    BATON__V1__ENVELOPE__BODY_ADAPTER_LIST,    BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -221,6 +222,20 @@ static void init_kv_account(struct sample_envelope *s)
 }
 
 /* Kinds of few fields; those of many have a function above. */
+static void init_adapters(struct sample_envelope *s)
+{
+    baton__v1__adapter__init(&s->adapter);
+    s->adapter.name = baton_envelope_text("sql");
+    s->adapter.digest = baton_envelope_text(DIGEST);
+    s->adapter.path = baton_envelope_text("/adapters/sql");
+    s->adapter.scale = 1;
+    s->adapters[0] = &s->adapter;
+    baton__v1__adapter_use__init(&s->use);
+    s->use.digest = baton_envelope_text(DIGEST);
+    s->use.scale = -0.5F;
+    s->uses[0] = &s->use;
+}
+
 static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase kind)
 {
     const ProtobufCFieldDescriptor *field =
@@ -263,6 +278,8 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->body.reserve.block_hashes.data = s->block_hashes;
         s->body.reserve.block_hashes.len = sizeof s->block_hashes;
         s->body.reserve.max_new_tokens = 60;
+        s->body.reserve.adapters = s->uses;
+        s->body.reserve.n_adapters = 1;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         s->body.reserved.n_blocks = 4;
@@ -286,6 +303,17 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         baton__v1__hand_over__init(&s->body.hand_over);
         s->body.hand_over.deliver_to = &s->deliver_to;
         s->body.hand_over.attempt = 2;
+        break;
+    case BATON__V1__ENVELOPE__BODY_LOAD_ADAPTER:
+        s->body.load_adapter.name = s->adapter.name;
+        s->body.load_adapter.path = s->adapter.path;
+        break;
+    case BATON__V1__ENVELOPE__BODY_DROP_ADAPTER:
+        s->body.drop_adapter.name = s->adapter.name;
+        break;
+    case BATON__V1__ENVELOPE__BODY_ADAPTER_LIST:
+        s->body.adapter_list.adapters = s->adapters;
+        s->body.adapter_list.n_adapters = 1;
         break;
     case BATON__V1__ENVELOPE__BODY_HANDED_OVER:
         baton__v1__handed_over__init(&s->body.handed_over);
@@ -323,6 +351,7 @@ void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__B
 {
     memset(sample, 0, sizeof *sample);
     init_parts(sample);
+    init_adapters(sample);
     init_body(sample, kind);
     baton_envelope *envelope = &sample->envelope;
     baton__v1__envelope__init(envelope);
@@ -333,8 +362,7 @@ void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__B
     envelope->body_case = kind;
     envelope->hello = &sample->body.hello; /* one pointer for all: the oneof is a union */
     if (kind > BATON__V1__ENVELOPE__BODY_DRAIN && kind != BATON__V1__ENVELOPE__BODY_STEP_EVENTS &&
-        kind != BATON__V1__ENVELOPE__BODY_KV_QUERY &&
-        kind != BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
+        kind < BATON__V1__ENVELOPE__BODY_KV_QUERY) {
         envelope->request_id = 42;
         envelope->attempt = 1;
     }

@@ -41,11 +41,16 @@ struct sample_envelope {
         Baton__V1__Failed failed;
         Baton__V1__KvQuery kv_query;
         Baton__V1__KvAccount kv_account;
+        Baton__V1__LoadAdapter load_adapter;
+        Baton__V1__DropAdapter drop_adapter;
+        Baton__V1__AdapterList adapter_list;
         Baton__V1__HandOver hand_over;
         Baton__V1__HandedOver handed_over;
         Baton__V1__PartsStart parts_start;
     } body;
     Baton__V1__Fingerprint fingerprint;
+    Baton__V1__Adapter adapter, *adapters[1];
+    Baton__V1__AdapterUse use, *uses[1];
     Baton__V1__Status hello_status;
     Baton__V1__Sampling sampling;
     Baton__V1__DeliverTo deliver_to;

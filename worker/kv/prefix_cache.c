@@ -1,7 +1,10 @@
 #include "worker/kv/prefix_cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/params/adapters.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
@@ -49,16 +52,29 @@ void baton_prefix_fini(struct baton_prefix *prefix)
     *prefix = (struct baton_prefix){0};
 }
 
+static struct baton_adapter_uses uses_of(const Baton__V1__PrefillRequest *request)
+{
+    struct baton_adapter_uses uses = {0};
+    for (size_t i = 0; i < request->n_adapters && i < BATON_MAX_BLENDED; i++) {
+        struct baton_adapter_use *use = &uses.list[uses.n++];
+        (void)snprintf(use->digest, sizeof use->digest, "%s", request->adapters[i]->digest);
+        use->scale = request->adapters[i]->scale;
+    }
+    return uses;
+}
+
 /* Each hash covers the one before it, so the first one identifies the model of all. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix,
                              const Baton__V1__PrefillRequest *request)
 {
     const ProtobufCBinaryData *salt = &request->prefix_salt;
-    struct baton_block_hash root, first;
+    const struct baton_adapter_uses uses = uses_of(request);
+    struct baton_block_hash salted, root, first;
     if (!prefix->n_hashes)
         return true;
-    return !baton_block_hash_salted(&cache->root, salt->data, salt->len, &root) &&
+    return !baton_block_hash_salted(&cache->root, salt->data, salt->len, &salted) &&
+           !baton_adapter_uses_root(&uses, &salted, &root) &&
            !baton_block_hash_tokens(&root, request->tokens, BLOCK, &first, 1) &&
            !memcmp(&first, &prefix->hashes[0], sizeof first);
 }

@@ -52,7 +52,7 @@ enum baton_err baton_prefix_init(struct baton_prefix *prefix,
 void baton_prefix_fini(struct baton_prefix *prefix);
 
 /* Whether the first hash is that of the first block of the request's tokens, by this cache's model
- * and the request's salt. True when there is none. */
+ * and the request's salt and adapters. True when there is none. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix,
                              const Baton__V1__PrefillRequest *request);

@@ -93,6 +93,7 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
         check_status(c, m->status);
     seconds(c, "start_to_ready_s", m->start_to_ready_s);
     seconds(c, "model_load_s", m->model_load_s);
+    baton_check_adapters(c, m->adapters, m->n_adapters);
 }
 
 static void check_refused(struct checker *c, const Baton__V1__Refused *m)
@@ -153,6 +154,7 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     absent(c, "deliver_to", m->naive && m->deliver_to, "naive mode delivers no context");
     block_hashes(c, &m->block_hashes, m->n_tokens);
     prefix_salt(c, &m->prefix_salt);
+    baton_check_adapter_uses(c, m->adapters, m->n_adapters);
     range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_tokens - 1);
     absent(c, "prompt_logprobs", m->n_output_tokens && m->prompt_logprobs,
            "they came before the output that is resumed");
@@ -225,6 +227,7 @@ static void check_reserve(struct checker *c, const Baton__V1__Reserve *m)
     range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
     block_hashes(c, &m->block_hashes, m->n_prompt_tokens);
+    baton_check_adapter_uses(c, m->adapters, m->n_adapters);
 }
 
 static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)
@@ -484,6 +487,12 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_kv_query(c, e->kv_query);
     case BATON__V1__ENVELOPE__BODY_KV_ACCOUNT:
         return check_kv_account(c, e->kv_account);
+    case BATON__V1__ENVELOPE__BODY_LOAD_ADAPTER:
+        return baton_check_load_adapter(c, e->load_adapter);
+    case BATON__V1__ENVELOPE__BODY_DROP_ADAPTER:
+        return baton_check_adapter_name(c, "name", e->drop_adapter->name);
+    case BATON__V1__ENVELOPE__BODY_ADAPTER_LIST:
+        return baton_check_adapter_list(c, e->adapter_list);
     case BATON__V1__ENVELOPE__BODY__NOT_SET:
     default:
         return;
@@ -496,8 +505,8 @@ static bool names_no_request(const baton_envelope *e)
     return (e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
             e->body_case <= BATON__V1__ENVELOPE__BODY_DRAIN) ||
            e->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS ||
-           e->body_case == BATON__V1__ENVELOPE__BODY_KV_QUERY ||
-           e->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT;
+           (e->body_case >= BATON__V1__ENVELOPE__BODY_KV_QUERY &&
+            e->body_case <= BATON__V1__ENVELOPE__BODY_ADAPTER_LIST);
 }
 
 static void check_addressing(struct checker *c, const baton_envelope *e)

@@ -136,4 +136,11 @@ void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m);
 void baton_check_decision(struct checker *c, const Baton__V1__Decision *m);
 void baton_check_logprobs(struct checker *c, const Baton__V1__Logprobs *m);
 
+/* check_adapters.c */
+void baton_check_adapter_name(struct checker *c, const char *field, const char *value);
+void baton_check_adapters(struct checker *c, Baton__V1__Adapter *const *list, size_t n);
+void baton_check_adapter_uses(struct checker *c, Baton__V1__AdapterUse *const *list, size_t n);
+void baton_check_load_adapter(struct checker *c, const Baton__V1__LoadAdapter *m);
+void baton_check_adapter_list(struct checker *c, const Baton__V1__AdapterList *m);
+
 #endif

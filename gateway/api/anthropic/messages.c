@@ -23,7 +23,7 @@ static void answer(struct gw_api *api, struct gw_exchange *exchange, const struc
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = thread;
     builder.options.has_secret_id = thread->kept;
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_params_read(api, &builder.fields, &builder.params);
     gw_field_bool(&builder.fields, "stream", &builder.options.streaming);
     gw_field_int(&builder.fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
@@ -72,7 +72,7 @@ void gw_anthropic_count_tokens(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_conversation conversation;
     struct baton_tokens tokens = {0};
     gw_builder_init(&builder, api, exchange, body, NULL);
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_conversation_read(&builder.fields, &conversation);
     gw_builder_end_fields(&builder);
     if (gw_prompts_encode_chat(api, &builder.fields, &conversation.input, MAX_COUNTED_TOKENS,

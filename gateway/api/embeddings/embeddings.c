@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "gateway/api/params/adapters.h"
 
 /* ---- fields ---- */
 
@@ -42,6 +43,7 @@ void gw_embeddings_read(struct gw_completion_builder *builder,
     options->n_dimensions = (int)dimensions;
     builder->options.own = options;
     gw_params_read_cache(api, &builder->fields, shared);
+    gw_adapters_read(api, &builder->fields, &shared->adapters);
     gw_params_read_priority(&builder->fields, &shared->priority);
     gw_field_real(&builder->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S,
                   &builder->params.timeout_s);

@@ -18,7 +18,7 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-static const char *const unsupported[] = {"image_data", "lora"};
+static const char *const unsupported[] = {"image_data"};
 /* Without a suffix and a prefix the text around the cursor would be lost. */
 static const char *const only_of_infill[] = {"input_prefix", "input_suffix", "input_extra"};
 
@@ -72,7 +72,7 @@ static void read_response_fields(struct gw_fields *fields, struct gw_llamacpp_op
 static int64_t read_shared(struct gw_completion_builder *builder, struct gw_llamacpp_options *own)
 {
     struct gw_fields *fields = &builder->fields;
-    gw_params_read_model(builder->api, fields);
+    gw_params_read_model(builder->api, fields, &builder->params.shared.adapters);
     gw_params_read(builder->api, fields, &builder->params);
     gw_infill_read_samplers(fields, &builder->params.shared.sampling);
     gw_infill_read_bounds(fields, &builder->params.shared);

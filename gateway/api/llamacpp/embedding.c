@@ -45,7 +45,7 @@ void gw_llamacpp_embedding(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_embeddings_options own = {0};
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.batch = true;
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_embeddings_read(&builder, &own);
     read_norm(&builder.fields, &own.is_raw);
     (void)gw_field(&builder.fields, "content");

@@ -41,7 +41,7 @@ static const struct gw_answer_writer embeddings_writer = {
 
 static void read_shared(struct gw_completion_builder *builder, struct gw_embeddings_options *own)
 {
-    gw_params_read_model(builder->api, &builder->fields);
+    gw_params_read_model(builder->api, &builder->fields, &builder->params.shared.adapters);
     gw_embeddings_read(builder, own);
     gw_ollama_read_options(&builder->fields);
     (void)gw_field(&builder->fields, "keep_alive"); /* no effect: the model is always loaded */

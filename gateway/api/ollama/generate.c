@@ -57,7 +57,7 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
     struct gw_fields *fields = &builder->fields;
     builder->options.streaming = true;
     builder->options.own = &own->options;
-    gw_params_read_model(builder->api, fields);
+    gw_params_read_model(builder->api, fields, &builder->params.shared.adapters);
     gw_ollama_read_options(fields);
     gw_params_read(builder->api, fields, &builder->params);
     gw_grammar_read_format(fields, &builder->params.shared);

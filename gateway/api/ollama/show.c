@@ -173,7 +173,7 @@ static void run(struct gw_api *api, struct gw_exchange *exchange, const struct b
         return;
     }
     gw_builder_init(&builder, api, exchange, own, &dialect);
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     if (!pulls)
         gw_field_bool(&builder.fields, "verbose", &verbose);
     for (size_t i = 0; pulls && i < BATON_N_OF(of_registries); i++)

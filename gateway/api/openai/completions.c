@@ -149,7 +149,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = &own;
     builder.options.batch = true; /* of choices */
-    gw_params_read_model(api, fields);
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     read_n(api, fields, &builder.options);
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);
@@ -194,7 +194,7 @@ void gw_mistral_fim(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = &own;
     builder.options.batch = true;
-    gw_params_read_model(api, fields);
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     read_n(api, fields, &builder.options);
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);
@@ -250,7 +250,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = &own;
     builder.options.batch = true;
-    gw_params_read_model(api, fields);
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     read_n(api, fields, &builder.options);
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);

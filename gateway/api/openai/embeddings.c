@@ -73,7 +73,7 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_embeddings_options own = {0};
     gw_builder_init(&builder, api, exchange, body, NULL);
     builder.options.batch = true;
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_embeddings_read(&builder, &own);
     read_format(&builder.fields, &own.base64);
     gw_prompts_read_truncation(api, &builder.fields, 0, &builder.prompts);

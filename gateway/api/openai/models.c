@@ -63,8 +63,17 @@ static void put_meta(struct baton_json_out *out, const struct gw_api *api)
     baton_json_close(out, '}');
 }
 
-static void put_names(struct baton_json_out *out, const struct gw_api *api)
+/* adapter NULL: the model itself. */
+static void put_names(struct baton_json_out *out, const struct gw_api *api,
+                      const struct gw_adapter *adapter)
 {
+    if (adapter) {
+        baton_json_open(out, "aliases", '[');
+        baton_json_close(out, ']');
+        baton_json_put_string(out, "root", adapter->name);
+        baton_json_put_string(out, "parent", api->names->list[0]);
+        return;
+    }
     baton_json_open(out, "aliases", '[');
     for (int i = 0; i < api->names->n; i++)
         baton_json_put_string(out, NULL, api->names->list[i]);
@@ -81,7 +90,8 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api, cons
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "max_model_len", gw_fleet_context_tokens(api->fleet));
-    put_names(out, api);
+    put_names(out, api,
+              gw_model_names_lists(api->names, name) ? NULL : gw_fleet_adapter(api->fleet, name));
     baton_json_put_string(out, "family", api->facts->family);
     gw_put_known(out, "parameters", api->facts->weights.n_parameters);
     baton_json_put_string(out, "quantization", gw_model_quantization(api));
@@ -110,6 +120,17 @@ static put_any_model *writer_for(const struct gw_exchange *exchange)
     return *gw_exchange_header(exchange, "anthropic-version") ? gw_anthropic_put_model : put_model;
 }
 
+static void put_adapters(struct baton_json_out *out, const struct gw_api *api, put_any_model *put)
+{
+    const struct gw_adapter *list[GW_MAX_FLEET_ADAPTERS];
+    size_t n = gw_fleet_adapters(api->fleet, list);
+    for (size_t i = 0; i < n; i++) {
+        baton_json_open(out, NULL, '{');
+        put(out, api, list[i]->name);
+        baton_json_close(out, '}');
+    }
+}
+
 void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
@@ -123,6 +144,7 @@ void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
         put(&answer.out, api, api->names->list[i]);
         baton_json_close(&answer.out, '}');
     }
+    put_adapters(&answer.out, api, put);
     baton_json_close(&answer.out, ']');
     if (put == gw_anthropic_put_model)
         gw_anthropic_put_page(&answer.out, api);
@@ -141,7 +163,7 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_problem problem;
     struct gw_answer answer;
     (void)none;
-    if (!gw_model_names_has(api->names, name)) {
+    if (!gw_model_names_has(api->names, name) && !gw_fleet_adapter(api->fleet, name)) {
         gw_params_refuse_model(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;

@@ -70,11 +70,18 @@ static const struct {
     {"Health", "status:string checks?:[Check] all_ok?:boolean"},
     {"Ready", "status:string model:string prefill:integer decode:integer warnings:[string]"},
     {"Version", "version:string commit:string"},
+    {"WorkerAdapter", "name:string sha256:string rank:integer"},
+    {"LoraAdapter",
+     "id:integer name:string path:string scale:number default_scale:number rank:integer "
+     "sha256:string"},
+    {"LoraScale", "id?:integer name?:string scale?:number"},
+    {"LoraSet", "success:boolean"},
     {"Drain", "id:string role:string state:string active:integer"},
     {"Worker",
      "id:string role:string state:string pid:integer address:string model:string "
      "fingerprint:string dtype:string kv_dtype:string kernels:string numa:string "
-     "draft_model:string numeric_class:string kv_block_tokens:integer kv_tokens:integer "
+     "draft_model:string adapters:[WorkerAdapter] numeric_class:string kv_block_tokens:integer "
+     "kv_tokens:integer "
      "cores:integer queued:integer queued_tokens:integer running:integer routed:integer "
      "active:integer kv_blocks_total:integer kv_blocks_free:integer kv_blocks_cached:integer "
      "kv_blocks_reserved:integer weight_bytes:integer kv_cap_bytes:integer "

@@ -22,14 +22,18 @@ struct gw_openapi {
 
 /* ---- bodies ---- */
 
-static void put_request(struct baton_json_out *out, const struct gw_body_schema *schema,
-                        const char *content_type)
+static void put_request(struct baton_json_out *out, const struct gw_route *route,
+                        const struct gw_body_schema *schema)
 {
     baton_json_open(out, "requestBody", '{');
     baton_json_put_bool(out, "required", true);
     baton_json_open(out, "content", '{');
-    baton_json_open(out, content_type, '{');
-    gw_schema_put_body(out, "schema", schema);
+    baton_json_open(
+        out, route->answers & GW_TAKES_FORM ? "multipart/form-data" : "application/json", '{');
+    if (route->answers & GW_TAKES_SCALES)
+        gw_type_put(out, "schema", "[LoraScale]");
+    else
+        gw_schema_put_body(out, "schema", schema);
     baton_json_close(out, '}');
     baton_json_close(out, '}');
     baton_json_close(out, '}');
@@ -165,7 +169,8 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     char method[16];
     size_t n = 0;
     bool takes_body = gw_route_takes_body(route);
-    bool ok = !takes_body || record_schema(api, route, &schema);
+    bool has_fields = takes_body && !(route->answers & GW_TAKES_SCALES);
+    bool ok = !has_fields || record_schema(api, route, &schema);
     for (const char *c = route->method; *c && n + 1 < sizeof method; c++)
         method[n++] = (char)tolower((unsigned char)*c);
     method[n] = '\0';
@@ -174,8 +179,7 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     put_operation_id(out, route);
     put_parameters(out, route->path);
     if (takes_body)
-        put_request(out, &schema,
-                    route->answers & GW_TAKES_FORM ? "multipart/form-data" : "application/json");
+        put_request(out, route, &schema);
     put_responses(out, table, route);
     baton_json_close(out, '}');
     gw_body_schema_fini(&schema);

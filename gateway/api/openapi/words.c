@@ -10,6 +10,7 @@
 static const struct {
     const char *name, *words;
 } fields[] = {
+    {"adapter_id", "The name of a LoRA adapter"},
     {"add_generation_prompt", "Open the assistant's turn at the end of the prompt"},
     {"parse_special", "Recognise special tokens in the text"},
     {"with_pieces", "Write tokens as objects with their texts, as llama.cpp does"},
@@ -18,6 +19,7 @@ static const struct {
     {"allowed_token_ids", "The only tokens that may be drawn"},
     {"background", "Answer at once, and go on without the client"},
     {"bad_words", "Texts that the output must not contain"},
+    {"base_model_name", "Ignored"},
     {"best_of", "The number of candidates, which is the number of answers"},
     {"cache_prompt", "Share computed KV blocks of the prompt with other requests"},
     {"cache_salt", "Share KV blocks only with requests that have the same text here"},
@@ -66,8 +68,13 @@ static const struct {
     {"json_schema", "A JSON Schema that the output must match"},
     {"keep_alive", "Ignored: the model is always loaded"},
     {"kv_cache", "Keep keys and values of tokens; false computes them again for every token"},
+    {"load_inplace", "Replace an adapter of the same name"},
     {"logit_bias", "Numbers to add to the logits of tokens"},
     {"logprobs", "Return log-probabilities: a flag, or the number of candidates"},
+    {"lora", "LoRA adapters and their scales"},
+    {"lora_int_id", "Ignored"},
+    {"lora_name", "The name of the LoRA adapter"},
+    {"lora_path", "The adapter's files, or its name in a request"},
     {"max_completion_tokens", "The maximum number of generated tokens"},
     {"max_new_tokens", "The maximum number of generated tokens"},
     {"max_output_tokens", "The maximum number of generated tokens"},
@@ -118,6 +125,7 @@ static const struct {
     {"return_tokens", "Return token ids"},
     {"safety_identifier", "Ignored"},
     {"samplers", "The samplers that run; the others are off"},
+    {"scale", "The scale of requests that name no other"},
     {"seed", "The seed of the random draws; the same seed gives the same output"},
     {"service_tier", "\"flex\" makes the request a batch request"},
     {"shift", "Only false: an output ends at the end of the context"},

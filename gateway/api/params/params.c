@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/random.h"
 #include "common/params/sampling.h"
+#include "gateway/api/params/adapters.h"
 #include "gateway/api/params/bad_words.h"
 #include "gateway/api/params/bias.h"
 #include "gateway/api/params/grammar.h"
@@ -149,13 +150,29 @@ void gw_params_refuse_model(const struct gw_api *api, const char *name, struct g
                    api->names->list[0]);
 }
 
-void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields)
+/* Adapters share the tokenizer of their model, so that routes of texts need not know them. */
+static bool is_served(const struct gw_api *api, const char *name, struct baton_adapter_uses *uses)
+{
+    if (uses && gw_adapters_named(api, name, uses))
+        return true;
+    if (gw_model_names_has(api->names, name))
+        return true;
+    for (int i = 0; !uses && i < api->names->n; i++) {
+        size_t n = strlen(api->names->list[i]);
+        if (!strncmp(name, api->names->list[i], n) && name[n] == ':' && name[n + 1])
+            return true;
+    }
+    return false;
+}
+
+void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields,
+                          struct baton_adapter_uses *uses)
 {
     const struct baton_json *model = gw_field_of(fields, "model", GW_IS_STRING, "a string");
     const char *name = baton_json_string(model, NULL);
     if (!model || fields->failed)
         return;
-    if (!gw_model_names_has(api->names, name)) {
+    if (!is_served(api, name, uses)) {
         gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
         gw_params_refuse_model(api, name, &fields->problem);
     }
@@ -348,6 +365,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);
     shared->kv_cache = true;
     gw_params_read_cache(api, fields, shared);
+    gw_adapters_read(api, fields, &shared->adapters);
 }
 
 void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params)

@@ -114,7 +114,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_fields_leave_out_too(&builder.fields, given);
     builder.options.own = turn;
     builder.options.has_secret_id = true;
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_params_read(api, &builder.fields, &builder.params);
     gw_messages_read(&builder.fields, &input, &choice);
     choice.schema = "parameters";
@@ -141,7 +141,7 @@ static void count(struct gw_api *api, struct gw_exchange *exchange, const struct
     struct gw_answer answer;
     gw_builder_init(&builder, api, exchange, body, &dialect);
     gw_fields_leave_out_too(&builder.fields, given);
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_params_read(api, &builder.fields, &builder.params);
     gw_messages_read(&builder.fields, &input, &choice);
     read_rest(&builder, turn);

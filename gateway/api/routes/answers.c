@@ -1,6 +1,7 @@
 #include "gateway/api/routes/answers.h"
 
 #include "common/base/array.h"
+#include "gateway/api/adapters/lora.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/batches/messages.h"
 #include "gateway/api/batches/routes.h"
@@ -88,6 +89,8 @@ static const struct {
     {gw_llamacpp_input_tokens, "ResponseTokens"},
     {gw_llamacpp_embedding, "[LlamaEmbedding]"},
     {gw_llamacpp_slots, "[LlamaSlot]"},
+    {gw_lora_list, "[LoraAdapter]"},
+    {gw_lora_set_defaults, "LoraSet"},
     {gw_llamacpp_props, "LlamaProps"},
     {gw_tgi_compatible, "[TgiAnswer]"},
     {gw_tgi_chat_tokenize, "TgiChatTokens"},

@@ -1,6 +1,7 @@
 #include "gateway/api/routes/table.h"
 
 #include "common/base/array.h"
+#include "gateway/api/adapters/lora.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/anthropic/writer.h"
 #include "gateway/api/batches/messages.h"
@@ -157,6 +158,15 @@ static const struct gw_route routes[] = {
      "List the names of the served model; AnthropicModels with the header anthropic-version"},
     {"GET", "/v1/models/{id}", gw_openai_model, GW_ANSWERS_JSON | GW_NAME_HAS_SLASHES,
      "Describe the served model; an AnthropicModel with the header anthropic-version"},
+    {"POST", "/v1/load_lora_adapter", gw_lora_load, GW_ANSWERS_TEXT | GW_FOR_OPERATORS,
+     "Load a LoRA adapter on every worker, as vLLM does; for operators"},
+    {"POST", "/v1/unload_lora_adapter", gw_lora_drop, GW_ANSWERS_TEXT | GW_FOR_OPERATORS,
+     "Drop a LoRA adapter from every worker, as vLLM does; for operators"},
+    {"GET", "/lora-adapters", gw_lora_list, GW_ANSWERS_JSON,
+     "List the LoRA adapters, as llama.cpp does"},
+    {"POST", "/lora-adapters", gw_lora_set_defaults,
+     GW_ANSWERS_JSON | GW_FOR_OPERATORS | GW_TAKES_SCALES,
+     "Set the adapters of requests that name none, as llama.cpp does; for operators"},
     {"GET", "/health", gw_health, GW_ANSWERS_JSON,
      "Report that the gateway is alive; ?detail=1 lists its checks"},
     {"GET", "/live", gw_live, GW_ANSWERS_JSON, "Report that the gateway is alive"},

@@ -122,7 +122,7 @@ static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer
     fields.schema = api->schema;
     fields.dialect = &dialect;
     const struct baton_json *text = read_text(&fields, &wishes);
-    gw_params_read_model(api, &fields);
+    gw_params_read_model(api, &fields, NULL);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_fields_refuse_unknown(&fields);
@@ -148,7 +148,7 @@ static void tokenize_chat(struct gw_api *api, struct gw_exchange *exchange,
     struct wishes wishes = {0};
     struct gw_answer answer;
     gw_builder_init(&builder, api, exchange, body, NULL);
-    gw_params_read_model(api, fields);
+    gw_params_read_model(api, fields, NULL);
     gw_messages_read(fields, &input, &choice);
     gw_field_bool(fields, "return_token_strs", &wishes.token_strs);
     gw_field_bool(fields, "add_special_tokens", &wishes.add_special);
@@ -228,7 +228,7 @@ bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
-    gw_params_read_model(api, &fields);
+    gw_params_read_model(api, &fields, NULL);
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;

@@ -7,6 +7,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/json_util.h"
+#include "gateway/api/params/adapters.h"
 #include "gateway/api/sglang/writer.h"
 
 enum { DEFAULT_NEW_TOKENS = 128 };
@@ -15,12 +16,11 @@ static const char *const off_at_minus_one[] = {"top_k"};
 static const struct gw_dialect dialect = {.off_at_minus_one = off_at_minus_one,
                                           .n_off = BATON_N_OF(off_at_minus_one)};
 
-static const char *const unsupported[] = {"image_data",          "audio_data",
-                                          "video_data",          "lora_path",
-                                          "input_embeds",        "stop_regex",
-                                          "top_logprobs_num",    "token_ids_logprob",
-                                          "custom_params",       "custom_logit_processor",
-                                          "return_hidden_states"};
+static const char *const unsupported[] = {
+    "image_data",          "audio_data",    "video_data",
+    "input_embeds",        "stop_regex",    "top_logprobs_num",
+    "token_ids_logprob",   "custom_params", "custom_logit_processor",
+    "return_hidden_states"};
 /* The text never shows special tokens, so the spaces between them are none. */
 static const char *const without_effect[] = {"rid", "spaces_between_special_tokens",
                                              "return_text_in_logprobs"};
@@ -60,7 +60,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     int64_t max_new_tokens = 0, n = 1;
     gw_builder_init(&builder, api, exchange, body, &dialect);
     (void)gw_field_of(fields, "sampling_params", GW_IS_OBJECT, "an object");
-    gw_params_read_model(api, fields);
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
+    gw_adapters_read_name(api, fields, "lora_path", &builder.params.shared.adapters);
     gw_params_read(api, fields, &builder.params);
     gw_field_bool(fields, "stream", &builder.options.streaming);
     gw_field_bool(fields, "return_logprob", &builder.params.shared.sampling.logprobs);

@@ -6,6 +6,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/json_util.h"
+#include "gateway/api/params/adapters.h"
 #include "gateway/api/tgi/writer.h"
 
 enum { DEFAULT_NEW_TOKENS = 100 };
@@ -13,7 +14,7 @@ enum { DEFAULT_NEW_TOKENS = 100 };
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
 static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
-static const char *const unsupported[] = {"watermark", "adapter_id"};
+static const char *const unsupported[] = {"watermark"};
 
 /* Fields that switch sampling on. TGI decodes greedily without any of them. */
 static const char *const warpers[] = {"temperature", "top_k", "top_p", "typical_p"};
@@ -78,6 +79,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         (void)gw_field(fields, "stream"); /* no effect: the path decides */
     /* An object was lifted into the body, so only a value of a wrong kind is left. */
     (void)gw_field_of(fields, "parameters", GW_IS_OBJECT, "an object");
+    gw_adapters_read_name(api, fields, "adapter_id", &builder.params.shared.adapters);
     gw_params_read(api, fields, &builder.params);
     read_sampling(fields, &builder.params.shared.sampling);
     read_details(&builder, &own);

@@ -68,7 +68,7 @@ void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
     struct baton_tokens tokens = {0};
     struct gw_answer answer;
     gw_builder_init(&builder, api, exchange, body, NULL);
-    gw_params_read_model(api, &builder.fields);
+    gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_messages_read(&builder.fields, &input, &choice);
     gw_builder_end_fields(&builder);
     if (gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, &tokens, NULL)) {

@@ -96,6 +96,9 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
         add(command, "--id", command->name);
         add(command, "--gateway", fleet->inbox);
         add_if(command, "--dtype", options->dtype);
+        add_if(command, "--lora", options->lora);
+        if (options->enable_lora)
+            add(command, "--enable-lora", "true");
         if (role == DECODE)
             add_if(command, "--draft-model", fleet->draft_model);
         add_if(command, "--cores",

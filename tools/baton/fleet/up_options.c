@@ -37,6 +37,11 @@ const struct baton_option bt_up_option_table[] = {
     TEXT(draft_model, "draft-model", NULL,
          "small model of the same vocabulary, a directory or a GGUF file, with which decode "
          "workers draft tokens for all requests; unset: none"),
+    TEXT(lora, "lora", NULL,
+         "LoRA adapters that requests may name: NAME=PATH[:SCALE], separated by commas; PATH is a "
+         "PEFT directory or a GGUF adapter"),
+    BATON_ROW_BOOL(struct bt_up_options, enable_lora, "enable-lora", "false",
+                   "load adapters at run time (POST /v1/load_lora_adapter); --lora implies it"),
     INT(n_prefill, "prefill", "1", 1, BT_MAX_WORKERS, "", "prefill workers"),
     INT(n_decode, "decode", "1", 1, BT_MAX_WORKERS, "", "decode workers"),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on, or localhost"),

@@ -10,7 +10,8 @@
 #include "common/base/options/config.h"
 
 struct bt_up_options {
-    const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin;
+    const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin, *lora;
+    int enable_lora;
     const char *host, *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
     const char *chat_template, *sampling_defaults, *served_model_name, *reasoning;
     const char *prefill_cores, *decode_cores;
