@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fleet import Fleet, wait_for
 from lora_files import LLAMA, write_gguf, write_peft
+from test_gguf import convert
 
 PROMPT = [11, 45, 7, 302, 99, 5, 81, 17, 260, 33] * 4
 LONG = PROMPT * 2 + PROMPT[:20]  # of a context of 128
@@ -44,8 +45,11 @@ def plain():
         return ids(fleet)
 
 
-def test_each_request_has_its_own_adapter(files, plain):
-    with Fleet(model=LLAMA, worker_args=listed(files, "one", "two", "same")) as fleet:
+@pytest.mark.parametrize("form", ["directory", "gguf"])
+def test_each_request_has_its_own_adapter(tmp_path, files, plain, form):
+    """A model of either form takes adapters of both."""
+    model = LLAMA if form == "directory" else convert("llama", tmp_path)
+    with Fleet(model=model, worker_args=listed(files, "one", "two", "same")) as fleet:
         assert ids(fleet) == plain
         said = {name: ids(fleet, name) for name in files}
         assert len({plain, said["one"], said["two"]}) == 3
@@ -76,6 +80,32 @@ def test_each_request_has_its_own_adapter(files, plain):
         assert ids(fleet) == said["one"] and ids(fleet, "two") == said["two"]
         fleet.post("/lora-adapters", [], headers=fleet.operator)
         assert ids(fleet) == plain
+
+
+def test_clients_of_other_servers_name_adapters_in_their_ways(files):
+    prompt = "Once upon a time"
+    with Fleet(model=LLAMA, gateway_args=["--chat-template", "chatml"],
+               worker_args=listed(files, "one", "two")) as fleet:
+        for path, field, body in (
+                ("/generate", "lora_path", {"text": prompt, "sampling_params":
+                                            {"temperature": 0, "max_new_tokens": 9}}),
+                ("/", "adapter_id", {"inputs": prompt, "max_new_tokens": 9}),
+                ("/api/generate", "model", {"prompt": prompt, "stream": False, "raw": True,
+                                            "options": {"temperature": 0, "num_predict": 9}}),
+                ("/completion", "model", {"prompt": prompt, "n_predict": 9, "temperature": 0}),
+                ("/v1/messages", "model", {"max_tokens": 9, "temperature": 0, "messages": [
+                    {"role": "user", "content": prompt}]}),
+                ("/v1/embeddings", "model", {"input": prompt})):
+            def said(**names):
+                status, answer, _ = fleet.request("POST", path, {**body, **names})
+                assert status == 200, (path, names, answer)
+                answer = answer[0] if isinstance(answer, list) else answer
+                keys = {"text", "response", "content", "data", "generated_text"}
+                return answer[(keys & set(answer)).pop()]
+            texts = [said(), said(**{field: "one"}), said(**{field: "two"})]
+            assert texts[0] != texts[1] != texts[2] != texts[0], path
+            assert fleet.request("POST", path, {**body, field: "three"})[0] in (400, 404, 422), path
+        assert fleet.post("/api/generate", {"model": "one:latest"})["model"]
 
 
 def cached(fleet, **more):

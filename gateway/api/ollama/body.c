@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gateway/api/json_util.h"
+#include "gateway/api/params/adapters.h"
 
 #define LATEST ":latest"
 
@@ -11,7 +12,7 @@
 
 static struct baton_json *model_of(const struct gw_api *api, const struct baton_json *model)
 {
-    char name[GW_MAX_MODEL_NAME_BYTES + 1];
+    char name[GW_MAX_MODEL_NAME_BYTES + BATON_MAX_ADAPTER_NAME + 2];
     size_t n = 0, n_tag = strlen(LATEST);
     const char *given = baton_json_string(model, &n);
     /* Ollama's clients append ":latest" to a name without a tag. */
@@ -19,8 +20,9 @@ static struct baton_json *model_of(const struct gw_api *api, const struct baton_
         gw_model_names_has(api->names, given))
         return baton_json_share(model);
     (void)snprintf(name, sizeof name, "%.*s", (int)(n - n_tag), given);
-    return gw_model_names_has(api->names, name) ? baton_json_new_string(name)
-                                                : baton_json_share(model);
+    return gw_model_names_has(api->names, name) || gw_adapters_named(api, name, NULL)
+               ? baton_json_new_string(name)
+               : baton_json_share(model);
 }
 
 /* ---- messages ---- */

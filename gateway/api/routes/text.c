@@ -148,7 +148,7 @@ static void tokenize_chat(struct gw_api *api, struct gw_exchange *exchange,
     struct wishes wishes = {0};
     struct gw_answer answer;
     gw_builder_init(&builder, api, exchange, body, NULL);
-    gw_params_read_model(api, fields, NULL);
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     gw_messages_read(fields, &input, &choice);
     gw_field_bool(fields, "return_token_strs", &wishes.token_strs);
     gw_field_bool(fields, "add_special_tokens", &wishes.add_special);
