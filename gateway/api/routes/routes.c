@@ -275,6 +275,6 @@ void gw_routes_full(struct gw_exchange *exchange, bool full)
         gw_completion_full(gw_exchange_data(exchange), full);
     else if (user && *user == GW_USER_STREAM)
         gw_stream_full(gw_exchange_data(exchange), full);
-    else if (user && *user == GW_USER_OTHER)
+    else if (user && *user == GW_USER_OTHER && ((struct gw_other_user *)(void *)user)->full)
         ((struct gw_other_user *)(void *)user)->full((struct gw_other_user *)(void *)user, full);
 }
