@@ -8,7 +8,7 @@
 #include "engine/adapter.h"
 #include "engine/model/model.h"
 
-enum { N_TOKENS = 37, MAX_LORAS = 64, ALPHA = 6, RANK = 4, SEED = 11 };
+enum { N_TOKENS = 37, MAX_LORAS = 128, ALPHA = 6, RANK = 4, SEED = 11 };
 
 /* ---- An adapter for each matrix of a fixture ---- */
 
@@ -170,7 +170,7 @@ static float *logits_of(const struct baton_model *model, const struct baton_blen
         .max_rows = N_TOKENS, .n_threads = 2, .adapts = blend != NULL};
     float *logits = calloc((size_t)baton_model_info(model)->n_vocab, sizeof *logits);
     for (int i = 0; i < N_TOKENS; i++)
-        tokens[i] = (uint32_t)(7 * i * i + 3 * i) % 600;
+        tokens[i] = (uint32_t)(7 * i * i + 3 * i) % 500;
     assert_ok(baton_kv_create(model, &pool, &kv, NULL));
     assert_ok(baton_engine_create(model, &options, &engine, NULL));
     assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
@@ -239,6 +239,10 @@ static const struct form forms[] = {
     {.family = "granite", .modules = {"q_proj", "down_proj"}},
     {.family = "qwen3-moe", .modules = {ATTENTION}},
     {.family = "mixtral", .modules = {"v_proj", "o_proj"}},
+    {.family = "gemma4-e2b", .modules = {ATTENTION, "gate_proj", "up_proj", "mlp.down_proj"}},
+    {.family = "gemma4-31b", .modules = {ATTENTION, "gate_proj", "up_proj", "down_proj"}},
+    {.family = "gemma4-26b-a4b", .modules = {ATTENTION}},
+
 };
 
 TEST(an_adapter_computes_what_the_merged_model_computes)
