@@ -41,8 +41,9 @@ enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format
                                           const struct baton_buf *held, struct baton_call *call);
 bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
                             const struct baton_call *call, const struct baton_tool_sink *sink);
-/* Tells the sink the complete calls of a list that is not complete, as long as they name functions
- * of the request; call->teller then knows how far. */
+/* Tells the sink what has come of the calls of a list, as long as they name functions of the
+ * request: arguments while they arrive, or calls that are complete where the sink wants them whole.
+ * call->teller then knows how far. */
 void baton_python_call_tell(const struct baton_json *functions, const struct baton_buf *held,
                             struct baton_call *call, const struct baton_tool_sink *sink);
 /* Returns where the text behind those calls begins. */
@@ -50,6 +51,9 @@ size_t baton_python_call_told(const struct baton_buf *held, const struct baton_c
 
 enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
                                          const struct baton_buf *held, struct baton_call *call);
+/* Tells the sink what has come of the arguments. */
+void baton_gemma_call_tell(const struct baton_json *functions, const struct baton_buf *held,
+                           struct baton_call *call, const struct baton_tool_sink *sink);
 bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
                            const struct baton_tool_sink *sink);
 

@@ -147,6 +147,8 @@ static void tell_early(struct baton_tool_parser *parser, const struct baton_tool
     /* A name that is a key looks like any other key until its object ends. */
     if (sink->call_begin && format->syntax == BATON_TOOL_PYTHON && call->has_value)
         baton_python_call_tell(parser->form.functions, held, call, sink);
+    if (sink->call_begin && format->syntax == BATON_TOOL_GEMMA && call->has_value)
+        baton_gemma_call_tell(parser->form.functions, held, call, sink);
     if (sink->call_begin && format->syntax == BATON_TOOL_TAGS && call->has_body)
         baton_tag_call_tell(format, parser->form.functions, held, call, false, sink);
     if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value ||
@@ -168,9 +170,10 @@ static void end_told(struct baton_tool_parser *parser, enum baton_verdict met, s
     if (format_of(parser)->syntax == BATON_TOOL_TAGS && parser->call.teller.is_telling)
         baton_tag_call_tell(format_of(parser), parser->form.functions, &parser->held, &parser->call,
                             true, sink);
+    bool is_cut = parser->call.teller.is_telling && met == BATON_MORE;
     baton_call_teller_end(&parser->call.teller, sink);
     bool is_taken = met == BATON_YES && take_calls(parser, sink);
-    if (format_of(parser)->syntax == BATON_TOOL_PYTHON && !is_taken)
+    if (format_of(parser)->syntax == BATON_TOOL_PYTHON && !is_taken && !is_cut)
         drop(parser, baton_python_call_told(&parser->held, &parser->call));
     else
         drop(parser, met == BATON_YES    ? at

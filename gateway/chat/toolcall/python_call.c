@@ -5,7 +5,7 @@
 
 #include <ctype.h>
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, MAX_HEAD = 1024 }; /* HEAD: bytes of a name, of a first key */
 
 /* ---- the end of the list ---- */
 
@@ -303,23 +303,116 @@ static bool read_calls(const char *text, size_t n, bool is_rest, const struct ba
     return is_good && take(&reader, ']') && reader.at == reader.end;
 }
 
+/* Whether arguments begin at begin: with their bracket, and a first key or the end, which are not
+ * far away. */
+static enum baton_verdict begins_arguments(const struct baton_buf *held, size_t begin,
+                                           bool is_gemma)
+{
+    struct baton_literals literals = {.is_gemma = is_gemma};
+    struct baton_buf ignored;
+    enum baton_verdict met = BATON_MORE;
+    size_t at = begin;
+    baton_buf_init(&ignored, BATON_TOOL_CALL_MAX_BYTES);
+    for (size_t end = begin; end < held->len && end - begin < MAX_HEAD && met == BATON_MORE;
+         end++) {
+        char c = held->data[end];
+        if (c != (is_gemma ? ':' : '=') && c != (is_gemma ? '}' : ')'))
+            continue;
+        at += baton_literals_push(&literals, held->data + at, end + 1 - at, &ignored);
+        if (literals.is_wrong)
+            met = BATON_NO;
+        else if (literals.is_over || literals.expects == BATON_LITERALS_VALUE)
+            met = BATON_YES;
+    }
+    baton_buf_fini(&ignored);
+    return met == BATON_MORE && held->len - begin >= MAX_HEAD ? BATON_NO : met;
+}
+
+static void begin_literals(struct baton_call_teller *teller, size_t at, bool is_gemma)
+{
+    teller->literals = (struct baton_literals){.is_gemma = is_gemma};
+    teller->at = at;
+}
+
+/* Tells what has come of the arguments. Returns true when they are over. */
+static bool tell_literals(struct baton_call_teller *teller, const struct baton_buf *held,
+                          const struct baton_tool_sink *sink)
+{
+    struct baton_buf json;
+    baton_buf_init(&json, (size_t)BATON_TOOL_CALL_MAX_BYTES * 8);
+    teller->at += baton_literals_push(&teller->literals, held->data + teller->at,
+                                      held->len - teller->at, &json);
+    (void)baton_arguments_push(&teller->arguments, baton_buf_text(&json), json.len, &teller->piece);
+    baton_buf_fini(&json);
+    if (teller->literals.is_over)
+        baton_call_teller_finish(teller, sink);
+    else if (teller->literals.is_wrong)
+        baton_call_teller_end(teller, sink);
+    else
+        baton_call_teller_flush(teller, sink);
+    teller->is_off = teller->literals.is_wrong;
+    return teller->literals.is_over;
+}
+
+/* Tells the whole call at the reader, of which the sink wants no pieces, once it has come. */
+static bool tell_whole(const struct baton_buf *held, struct baton_call *call, struct reader reader,
+                       const struct baton_tool_sink *sink)
+{
+    struct baton_call_teller *teller = &call->teller;
+    struct reader again = reader;
+    if (held->data + call->call_end <= reader.at)
+        return false;
+    teller->is_off = !read_call(&reader, NULL) || !read_call(&again, sink);
+    teller->n_told += !teller->is_off;
+    teller->at = teller->is_off ? teller->at : (size_t)(reader.at - held->data);
+    teller->is_refused = false;
+    return !teller->is_off;
+}
+
+/* Begins the next call of the list. Returns false when there is none yet. */
+static bool begin_call(const struct baton_json *functions, const struct baton_buf *held,
+                       struct baton_call *call, const struct baton_tool_sink *sink)
+{
+    struct baton_call_teller *teller = &call->teller;
+    size_t at = teller->n_told ? teller->at : call->value;
+    struct reader reader = {.at = held->data + at, .end = held->data + held->len};
+    skip_space(&reader);
+    bool has_comma = take(&reader, teller->n_told ? ',' : '[');
+    skip_space(&reader);
+    const struct reader name = reader;
+    size_t n = word_length(&reader);
+    reader.at += n;
+    skip_space(&reader);
+    enum baton_verdict met = BATON_MORE;
+    if (reader.at - (held->data + at) > MAX_HEAD)
+        met = BATON_NO;
+    else if (reader.at < reader.end)
+        met = !has_comma || *reader.at != '('
+                  ? BATON_NO
+                  : begins_arguments(held, (size_t)(reader.at - held->data), false);
+    teller->is_off = met == BATON_NO;
+    if (met == BATON_YES)
+        teller->is_off = !baton_function_of(functions, name.at, n);
+    if (met != BATON_YES || teller->is_off)
+        return false;
+    if (!teller->is_refused && baton_call_teller_begin(teller, functions, name.at, n, sink)) {
+        begin_literals(teller, (size_t)(reader.at - held->data), false);
+        return true;
+    }
+    teller->is_off = false;
+    teller->is_refused = true;
+    teller->at = at;
+    return tell_whole(held, call, name, sink);
+}
+
 void baton_python_call_tell(const struct baton_json *functions, const struct baton_buf *held,
                             struct baton_call *call, const struct baton_tool_sink *sink)
 {
     struct baton_call_teller *teller = &call->teller;
-    while (!teller->is_off && call->call_end > (teller->n_told ? teller->at : call->value)) {
-        size_t at = teller->n_told ? teller->at : call->value;
-        struct reader reader = {.at = held->data + at, .end = held->data + call->call_end};
-        teller->is_off = !take(&reader, teller->n_told ? ',' : '[');
-        skip_space(&reader);
-        struct reader again = reader;
-        teller->is_off = teller->is_off ||
-                         !baton_function_of(functions, reader.at, word_length(&reader)) ||
-                         !read_call(&reader, NULL) || !read_call(&again, sink);
-        teller->n_told += !teller->is_off;
-        if (!teller->is_off)
-            teller->at = (size_t)(reader.at - held->data);
-    }
+    bool goes_on = !teller->is_off;
+    while (goes_on)
+        goes_on = teller->is_telling ? tell_literals(teller, held, sink)
+                                     : begin_call(functions, held, call, sink);
 }
 
 size_t baton_python_call_told(const struct baton_buf *held, const struct baton_call *call)
@@ -368,9 +461,28 @@ enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
     return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
 }
 
+void baton_gemma_call_tell(const struct baton_json *functions, const struct baton_buf *held,
+                           struct baton_call *call, const struct baton_tool_sink *sink)
+{
+    struct baton_call_teller *teller = &call->teller;
+    if (teller->is_off || (teller->n_told && !teller->is_telling))
+        return;
+    if (!teller->is_telling) {
+        enum baton_verdict met = begins_arguments(held, call->value, true);
+        teller->is_off = met == BATON_NO;
+        if (met != BATON_YES || !baton_call_teller_begin(teller, functions, held->data + call->name,
+                                                         call->n_name, sink))
+            return;
+        begin_literals(teller, call->value, true);
+    }
+    (void)tell_literals(teller, held, sink);
+}
+
 bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
                            const struct baton_tool_sink *sink)
 {
+    if (call->teller.n_told)
+        return true;
     struct reader reader = {
         .at = held->data + call->value, .end = held->data + call->scanned, .is_gemma = true};
     struct baton_json *arguments = read_map(&reader);

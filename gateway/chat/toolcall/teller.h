@@ -18,6 +18,7 @@
 
 #include "common/base/buf.h"
 #include "gateway/chat/toolcall/arguments.h"
+#include "gateway/chat/toolcall/literals.h"
 
 struct baton_json;
 struct baton_tool_format;
@@ -32,6 +33,8 @@ struct baton_call_teller {
     struct baton_buf piece;
     size_t n_members, n_value; /* of tags: arguments begun; bytes told of the open value */
     bool is_value_open;
+    struct baton_literals literals; /* of Python's and Gemma's calls */
+    bool is_refused;                /* the sink wants the call whole */
 };
 
 void baton_call_teller_init(struct baton_call_teller *teller);

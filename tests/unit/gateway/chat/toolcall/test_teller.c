@@ -114,6 +114,13 @@ static const struct {
      "«f({\"a\":1,\"b\":\"x)\"})»«w({\"s\":\"(\"})»«unknown({})»Done"},
     {"pythonic", "[f(a={'b': (1, True)}), g.h-2()]", "«f({\"a\":{\"b\":[1,true]}})»«g.h-2({})»"},
     {"pythonic", "[unknown(), f()]", "«unknown({})»«f({})»"},
+    {"pythonic", "[f(a='\\'\\n\\x41\\u00e9\\ud83d\\ude00\\q', b=-1.50, c=None, d=[], e={},), f( )]",
+     "«f({\"a\":\"'\\nAé😀\\\\q\",\"b\":-1.5,\"c\":null,\"d\":[],\"e\":{}})»«f({})»"},
+    {"gemma4",
+     "<|tool_call>call:w{s:<|\"|>if a < b:\n\"é\\<|\"|>,n:5,x:[true,{k:<|\"|>v<|\"|>}]}<tool_call|>"
+     "<|tool_call>call:f{}<tool_call|>",
+     "«w({\"s\":\"if a < b:\\n\\\"é\\\\\",\"n\":5,\"x\":[true,{\"k\":\"v\"}]})»«f({})»"},
+    {"gemma4", "<|tool_call>call:unknown{a:1}<tool_call|>", "«unknown({\"a\":1})»"},
 };
 
 TEST(calls_told_early_are_those_told_whole)
@@ -153,14 +160,24 @@ TEST(calls_before_a_cut_are_told)
         {"qwen3-coder", "<function=w>\n<parameter=s>\nabc\n</parameter>\n</function>\n<function=f>",
          "«w({\"s\":\"abc\"})»\n<function=f>"},
         {"qwen3-coder", "<function=w> is it", "<function=w> is it"},
-        {"lfm2", "<|tool_call_start|>[f(a=1), w(s='x", "«f({\"a\":1})»w(s='x"},
+        {"lfm2", "<|tool_call_start|>[f(a=1), w(s='x", "«f({\"a\":1})»«w({\"s\":\"x..."},
         {"lfm2", "<|tool_call_start|>[f(a=1), ", "«f({\"a\":1})»"},
         {"lfm2", "<|tool_call_start|>[f(a=1), w(x)]<|tool_call_end|>",
          "«f({\"a\":1})»w(x)]<|tool_call_end|>"},
-        {"pythonic", "[f(), w(s=\"a", "«f({})»w(s=\"a"},
+        {"pythonic", "[f(), w(s=\"a", "«f({})»«w({\"s\":\"a..."},
         {"pythonic", "[f(), w(s=\"a\")", "«f({})»«w({\"s\":\"a\"})»"},
         {"pythonic", "[f(), and so on", "«f({})»and so on"},
         {"pythonic", "[f(", "[f("},
+        {"pythonic", "[f(a", "[f(a"},
+        {"pythonic", "[f(a=Tru", "«f({\"a\":..."},
+        {"pythonic", "[f(a=[1, ", "«f({\"a\":[1..."},
+        {"pythonic", "[f(a=b), w()]", "«f({\"a\":...b), w()]"},
+        {"lfm2", "<|tool_call_start|>[f(1), w()]<|tool_call_end|>",
+         "<|tool_call_start|>[f(1), w()]<|tool_call_end|>"},
+        {"gemma4", "<|tool_call>call:f{a:<|\"|>x\"y<|", "«f({\"a\":\"x\\\"y..."},
+        {"gemma4", "<|tool_call>call:f{a:1,b:[", "«f({\"a\":1,\"b\":[..."},
+        {"gemma4", "<|tool_call>call:f{a", "<|tool_call>call:f{a"},
+        {"gemma4", "<|tool_call>call:f{}", "«f({})»"},
     };
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         struct baton_answer_form form = form_of(cases[i].format);
