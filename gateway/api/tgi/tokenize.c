@@ -3,6 +3,7 @@
 #include "common/base/utf8.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
+#include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/tgi/generate.h"
 #include "gateway/api/tgi/writer.h"
@@ -59,7 +60,7 @@ static void put_chat(struct baton_json_out *out, const struct baton_tokenizer *t
     baton_buf_fini(&text);
 }
 
-void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
+static void tokenize_chat(struct gw_api *api, struct gw_exchange *exchange,
                           const struct baton_json *body)
 {
     struct gw_completion_builder builder;
@@ -80,6 +81,19 @@ void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
     }
     baton_tokens_fini(&tokens);
     gw_builder_fini(&builder);
+}
+
+void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct baton_json *body)
+{
+    struct gw_fields given = gw_fields(body);
+    given.schema = api->schema;
+    struct baton_json *made = gw_chat_body(&given);
+    if (made)
+        tokenize_chat(api, exchange, made);
+    else
+        gw_answer_problem(exchange, &given.problem);
+    baton_json_free(made);
 }
 
 void gw_tgi_tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer,
