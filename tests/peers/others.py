@@ -150,8 +150,8 @@ def vllm(p):
     yield "bad_words", lambda: p.complete().text.split()[0] not in p.complete(
         bad_words=[p.complete().text.split()[0]]).text.split()
     yield "include_stop_str_in_output", lambda: p.complete(
-        stop=[p.complete().text[3:6]], include_stop_str_in_output=True).text == p.complete(
-        ).text[:6]
+        stop=[p.complete().text[3:6]], include_stop_str_in_output=True
+    ).text == p.complete().text[:6]
     yield "stop_token_ids", lambda: p.complete(stop_token_ids=[p.complete(
         return_token_ids=True).choice["token_ids"][2]]).choice["finish_reason"] == "stop"
     yield "stop_reason", lambda: p.complete(stop=[p.complete().text[3:6]]).choice[
