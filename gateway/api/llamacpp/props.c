@@ -85,7 +85,7 @@ static bool encode(struct gw_api *api, struct gw_exchange *exchange, const struc
     struct gw_tool_choice choice; /* has no effect on the prompt */
     gw_builder_init(&builder, api, exchange, body, NULL);
     if (has_model)
-        gw_params_read_model(api, &builder.fields);
+        gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_messages_read(&builder.fields, &input, &choice);
     gw_builder_end_fields(&builder);
     bool ok = !gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, tokens, NULL);
