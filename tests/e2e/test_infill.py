@@ -181,6 +181,10 @@ def test_what_is_wrong_is_refused(fim):
                             messages=[{"role": "user", "content": "a"}])[0]["error"]["message"]
     assert "echo" in post(fim, "/v1/completions", 400, prompt="a", suffix="b",
                           echo=True)[0]["error"]["message"]
+    for n in 1, -1:
+        assert "not together with suffix" in post(
+            fim, "/v1/completions", 400, prompt="a", suffix="b", truncate_prompt_tokens=n)[0][
+                "error"]["message"]
     assert "suffix" in post(fim, "/v1/completions", 400, prompt=[1],
                             suffix="b")[0]["error"]["message"]
 

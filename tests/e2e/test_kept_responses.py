@@ -88,6 +88,13 @@ def test_what_cannot_go_on_alone_is_refused(fleet):
         assert words in post(fleet, 400, **{**LONG, **fields})["error"]["message"]
 
 
+def test_a_stored_response_is_no_stream(fleet):
+    made = post(fleet, input="a", max_output_tokens=1)
+    assert "stream: " in get(fleet, f"{made['id']}?stream=true&starting_after=3", 400)["error"][
+        "message"]
+    assert get(fleet, f"{made['id']}?stream=false") == made
+
+
 def test_a_failure_in_the_background_is_told(fleet):
     queued = post(fleet, **LONG, timeout_s=1e-9)
     done = ended(fleet, queued)

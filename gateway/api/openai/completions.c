@@ -137,6 +137,9 @@ static void read_suffix(struct gw_completion_builder *builder)
     gw_builder_add_fim_stops(builder);
     if (builder->options.echo)
         gw_fields_fail(&builder->fields, "echo", "invalid_value", "echo: not together with suffix");
+    if (builder->prompts.n_last) /* the last tokens of a prompt around a middle are no prompt */
+        gw_fields_fail(&builder->fields, "truncate_prompt_tokens", "invalid_value",
+                       "truncate_prompt_tokens: not together with suffix");
 }
 
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,

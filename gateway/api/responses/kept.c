@@ -40,8 +40,15 @@ static void answer_stored(struct gw_exchange *exchange, const struct gw_stored_r
 void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
-    const struct gw_stored_response *stored = find(api, exchange);
+    char stream[GW_URL_PART_BYTES];
     (void)none;
+    if (!strcmp(gw_query_value(exchange, "stream", stream), "true")) {
+        gw_answer_error(exchange, 400, "unsupported_field",
+                        "stream: a stored response is not a stream; ask for it again until its "
+                        "status is not queued");
+        return;
+    }
+    const struct gw_stored_response *stored = find(api, exchange);
     if (stored)
         answer_stored(exchange, stored);
 }
