@@ -6,7 +6,7 @@
 #include "tests/support/gguf_bytes.h"
 
 enum { MAX_BYTES = 64 << 10 };
-enum { F32 = 0, Q4_0 = 2, Q8_0 = 8, Q4_K = 12, IQ2_XXS = 16 }; /* ggml's numbers */
+enum { F32 = 0, Q4_0 = 2, Q8_0 = 8, Q4_K = 12, F64 = 28 }; /* ggml's numbers */
 
 static struct baton_buf file;
 
@@ -303,7 +303,7 @@ TEST(malformed_tensors_are_refused)
     assert_refused(BATON_CORRUPT, "tensor t: rows of 33 are no multiple of Q4_0's 32 values");
     put_one("t", 32, Q4_K, 0, 256);
     assert_refused(BATON_CORRUPT, "tensor t: rows of 32 are no multiple of Q4_K's 256 values");
-    put_one("t", 256, IQ2_XXS, 0, 256);
+    put_one("t", 256, F64, 0, 256);
     assert_refused(BATON_INVALID, "tensor t: ");
     put_one("t", 256, 1000, 0, 256);
     assert_refused(BATON_INVALID, "tensor t: ");
