@@ -64,15 +64,10 @@ static enum baton_pooling mode_of(const struct baton_json *config)
     return n_on == 1 ? pooling : BATON_POOLING_NONE;
 }
 
-static enum baton_err read_mode(const char *model_path, struct baton_pooling_config *config,
-                                struct baton_why *why)
+static enum baton_err set_mode(const char *model_path, const struct baton_json *root,
+                               struct baton_pooling_config *config, struct baton_why *why)
 {
-    struct baton_json *root = NULL;
-    enum baton_err err = read_file(model_path, POOLING, &root, why);
-    if (err)
-        return err;
     config->pooling = mode_of(root);
-    baton_json_free(root);
     if (config->pooling)
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,
@@ -161,33 +156,34 @@ static enum baton_err read_modules(const char *model_path, const struct baton_js
     return err;
 }
 
-static enum baton_err read_all(const char *model_path, struct baton_pooling_config *config,
-                               struct baton_why *why)
+/* Sets what the files state. An error means that a part of it is not supported. */
+static enum baton_err judge(const char *model_path, const struct baton_json *modules,
+                            const struct baton_json *pooling, struct baton_pooling_config *config,
+                            struct baton_why *why)
 {
-    struct baton_json *modules = NULL;
-    enum baton_err err = read_file(model_path, MODULES, &modules, why);
-    if (err)
-        return err;
-    err = read_mode(model_path, config, why);
-    if (!err)
-        err = read_modules(model_path, modules, config, why);
-    baton_json_free(modules);
-    return err;
+    enum baton_err err = set_mode(model_path, pooling, config, why);
+    return err ? err : read_modules(model_path, modules, config, why);
 }
 
 enum baton_err baton_pooling_read(const char *model_path, bool is_strict,
                                   struct baton_pooling_config *config, struct baton_why *why)
 {
     struct baton_pooling_config read = {0};
+    struct baton_json *modules = NULL, *pooling = NULL;
     struct baton_why reason;
     *config = read;
     if (!baton_model_files_has(model_path, MODULES) || !baton_model_files_has(model_path, POOLING))
         return BATON_OK;
-    enum baton_err err = read_all(model_path, &read, is_strict ? why : &reason);
-    if (err && (is_strict || (err != BATON_INVALID && err != BATON_NOT_FOUND)))
-        return err;
+    enum baton_err err = read_file(model_path, MODULES, &modules, why);
+    if (!err)
+        err = read_file(model_path, POOLING, &pooling, why);
+    enum baton_err refused = err ? err : judge(model_path, modules, pooling, &read, &reason);
+    if (!err && refused && is_strict)
+        err = baton_fail(why, refused, "%s", reason.text);
     /* A decoder has no dense modules, and its first position sees no other. */
-    if (!err && (is_strict || (!read.n_stages && read.pooling != BATON_POOLING_CLS)))
+    if (!refused && (is_strict || (!read.n_stages && read.pooling != BATON_POOLING_CLS)))
         *config = read;
-    return BATON_OK;
+    baton_json_free(pooling);
+    baton_json_free(modules);
+    return err;
 }
