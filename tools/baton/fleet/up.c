@@ -40,15 +40,19 @@ static void report_ready(void *arg, const char *model)
         return; /* prose does not belong among JSON; fleet_ready reports it there */
     if (options->detach)
         (void)fputc(REPORT_READY, up->report);
+    bool generates = options->n_decode > 0; /* else the model is an encoder */
     (void)fprintf(up->report,
                   "Baton is ready: %d prefill and %d decode worker(s), model %s. Try:\n\n"
-                  "  curl -N -X POST %s://localhost:%d/generate/stream "
+                  "  curl -N -X POST %s://localhost:%d%s "
                   "-H \"Content-Type: application/json\"%s \\\n"
-                  "       -d '{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
-                  "\"temperature\":0}'\n\n",
+                  "       -d '%s'\n\n",
                   (int)options->n_prefill, (int)options->n_decode, model,
                   file->tls ? "https" : "http", (int)file->port,
-                  *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "");
+                  generates ? "/generate/stream" : "/v1/embeddings",
+                  *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "",
+                  generates ? "{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
+                              "\"temperature\":0}"
+                            : "{\"input\":\"Once upon a time\"}");
     if (options->detach)
         (void)fprintf(up->report, "Running in the background; logs in %s/log. Stop it with: ",
                       up->fleet.state.dir);
@@ -252,6 +256,8 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);
     if (!err)
         err = bt_up_check(&up->options, why);
+    if (!err)
+        bt_up_fit(&up->options);
     if (!err)
         err = bt_fleet_plan(&up->fleet, &up->options, why);
     if (!err)

@@ -15,6 +15,7 @@
 #include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/arch/arch.h"
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "tools/baton/fleet/state.h"
 
@@ -204,6 +205,17 @@ static enum baton_err check_readable(const char *name, const char *path, struct 
         return BATON_OK;
     return baton_fail(why, BATON_INVALID, "--%s %s: cannot be read: %s", name, path,
                       strerror(errno));
+}
+
+void bt_up_fit(struct bt_up_options *options)
+{
+    struct baton_checkpoint *checkpoint;
+    struct baton_why why;
+    if (baton_checkpoint_open(options->model, &checkpoint, &why))
+        return; /* the processes tell what is wrong with it */
+    if (checkpoint->facts.is_encoder)
+        options->n_decode = 0;
+    baton_checkpoint_close(checkpoint);
 }
 
 enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why *why)

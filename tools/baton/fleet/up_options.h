@@ -27,6 +27,9 @@ extern const size_t bt_up_n_options;
 /* What --memory keeps for each process beside weights and KV caches: code, tables, activations. */
 #define BT_PROCESS_BYTES ((int64_t)64 << 20)
 
+/* Takes no decode workers for a model that is an encoder. The model's path is checked. */
+void bt_up_fit(struct bt_up_options *options);
+
 /* Checks what can be judged before anything runs: processors, memory, the model's path, files. */
 enum baton_err bt_up_check(const struct bt_up_options *options,
                            struct baton_why *why) BATON_MUST_CHECK;
