@@ -175,7 +175,7 @@ static const struct broken {
      {SET(body.prompt_logprobs.first_index, 0)}},
     {KIND(PROMPT_LOGPROBS), "prompt_logprobs.logprobs", {SET(body.prompt_logprobs.n_logprobs, 0)}},
     {KIND(PROMPT_LOGPROBS), "prompt_logprobs.logprobs", {SET(top_logprobs[1], NAN)}},
-    {KIND(PREFILL_REQUEST), "prefill_request.pooling", {SET(body.prefill_request.pooling, 3)}},
+    {KIND(PREFILL_REQUEST), "prefill_request.pooling", {SET(body.prefill_request.pooling, 4)}},
     {KIND(PREFILL_REQUEST), "prefill_request.deliver_to", {SET(body.prefill_request.pooling, 1)}},
     {KIND(PREFILL_REQUEST),
      "prefill_request.naive",
