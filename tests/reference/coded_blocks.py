@@ -25,7 +25,7 @@ NAMES = ("NVFP4", "TQ1_0", *GRIDS)
 def read_grids():
     """{"iq3_xxs": [points][values]}"""
     text, grids = SOURCE.read_text(), {}
-    for name, body in re.findall(r"uint32_t (\w+)\[\] = \{\n(.*?)\};", text, re.S):
+    for name, body in re.findall(r"GRID\(\d+\) (\w+) = \{\w+, \{\n(.*?)\}\};", text, re.S):
         family = name.upper() if name.upper() in LEVELS else name[:3].upper()
         levels = np.array(LEVELS[family])
         numbers = np.array([int(n) for n in re.findall(r"\d+", body)])

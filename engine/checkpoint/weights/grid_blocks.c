@@ -276,22 +276,29 @@ static uint8_t code_of(enum baton_grid_id grid, uint32_t byte, bool is_negative)
 void baton_grid_codes(enum baton_block_type type, int point, uint8_t signs, uint8_t *codes)
 {
     const enum baton_grid_id grid = baton_block_grid(type);
-    const int n = baton_grid_values(grid);
-    const uint32_t *words = baton_grids[grid].words + (size_t)point * (size_t)(n / 4);
+    const int n = baton_grid_values(grid), n_bits = 16 / n;
+    const uint8_t *levels = baton_grids[grid];
+    const uint32_t bits = baton_grid_points(levels)[point];
     for (int i = 0; i < n; i++)
-        codes[i] = code_of(grid, words[i / 4] >> 8 * (i % 4) & 255, signs >> i & 1);
+        codes[i] = code_of(grid, levels[bits >> n_bits * i & ((1U << n_bits) - 1)], signs >> i & 1);
 }
 
-void baton_grid_block_unpack(enum baton_block_type type, const uint8_t *block,
+void baton_grid_block_points(enum baton_block_type type, const uint8_t *block,
                              struct baton_block_codes *codes)
 {
     const struct format *format = &formats[type];
-    const int n = baton_grid_values(baton_block_grid(type));
     uint32_t d = format->d_at < 0 ? get_iq1_m_d(block) : little(block + format->d_at, 2);
     codes->d = baton_f16_to((uint16_t)d) * format->unit;
     codes->min = 0;
     memset(codes->mins, 0, sizeof codes->mins);
     format->get(block + format->codes_at, codes);
+}
+
+void baton_grid_block_unpack(enum baton_block_type type, const uint8_t *block,
+                             struct baton_block_codes *codes)
+{
+    const int n = baton_grid_values(baton_block_grid(type));
+    baton_grid_block_points(type, block, codes);
     for (int i = 0; i < BATON_BLOCK_MAX_VALUES; i += n)
         baton_grid_codes(type, codes->points[i / n], (uint8_t)(codes->signs[i / 8] >> i % 8),
                          codes->codes + i);

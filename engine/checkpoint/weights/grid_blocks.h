@@ -1,5 +1,5 @@
 /* Blocks whose codes are no planes of bits: points of grids (grids.h; ggml's types IQ1_S to IQ3_S),
- * and digits to the base of 3 (TQ1_0). Private to blocks.c.
+ * and digits to the base of 3 (TQ1_0). For blocks.c and the panels of grids.
  *
  * Ownership: nothing is kept.
  * Threading: pure.
@@ -9,6 +9,10 @@
 #define BATON_ENGINE_CHECKPOINT_WEIGHTS_GRID_BLOCKS_H
 
 #include "engine/checkpoint/weights/blocks.h"
+
+/* As baton_block_unpack, but for codes, which stay as they are: panels of grids have points. */
+void baton_grid_block_points(enum baton_block_type type, const uint8_t *block,
+                             struct baton_block_codes *codes);
 
 /* As baton_block_unpack and baton_block_pack. */
 void baton_grid_block_unpack(enum baton_block_type type, const uint8_t *block,

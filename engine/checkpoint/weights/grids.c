@@ -1,7 +1,7 @@
 #include "engine/checkpoint/weights/grids.h"
 
-/* A point is written as one number, whose digits are the indices of its values' levels, the first
- * value's the lowest: digits to the base of 8 where a point has four values, of 3 where it has
+/* A point is written as one number, whose digits are the codes of its values, the first value's the
+ * lowest: digits to the base of 8 where a point has four values, of 3 where it has
  * eight. Points are in the order of these numbers. */
 #define DIGIT_8(p, i) ((uint32_t)(p) >> 3 * (i)&7)
 #define DIGIT_3(p, i)                                                                              \
@@ -16,28 +16,31 @@
                  : 2187) %                                                                         \
      3)
 
-/* The levels plus 128. */
-#define IQ3_XXS_LEVEL(i) (132 + 8 * (i) + ((i) == 7 ? 2 : 0)) /* 4, 12, .. 52, 62 */
-#define IQ3_S_LEVEL(i)   (129 + 2 * (i))                      /* 1, 3, .. 15 */
-#define IQ2_LEVEL(i)     (136 + 17 * (i) + (i) / 2)           /* 8, 25, 43 */
-#define IQ1_LEVEL(i)     (120 + 8 * (i))                      /* eight times -1, 0, 1 */
-
-#define WORD(LEVEL, DIGIT, p, i)                                                                   \
-    LEVEL(DIGIT(p, i))                                                                             \
-    | LEVEL(DIGIT(p, (i) + 1)) << 8 | LEVEL(DIGIT(p, (i) + 2)) << 16 |                             \
-        LEVEL(DIGIT(p, (i) + 3)) << 24
-#define IQ3_XXS(p) WORD(IQ3_XXS_LEVEL, DIGIT_8, p, 0)
-#define IQ3_S(p)   WORD(IQ3_S_LEVEL, DIGIT_8, p, 0)
-#define IQ2(p)     WORD(IQ2_LEVEL, DIGIT_3, p, 0), WORD(IQ2_LEVEL, DIGIT_3, p, 4)
-#define IQ1(p)     WORD(IQ1_LEVEL, DIGIT_3, p, 0), WORD(IQ1_LEVEL, DIGIT_3, p, 4)
+/* The codes of four values in nibbles, or of eight in pairs of bits. */
+#define NIBBLES(p) (DIGIT_8(p, 0) | DIGIT_8(p, 1) << 4 | DIGIT_8(p, 2) << 8 | DIGIT_8(p, 3) << 12)
+#define PAIRS(p)                                                                                   \
+    (DIGIT_3(p, 0) | DIGIT_3(p, 1) << 2 | DIGIT_3(p, 2) << 4 | DIGIT_3(p, 3) << 6 |                \
+     DIGIT_3(p, 4) << 8 | DIGIT_3(p, 5) << 10 | DIGIT_3(p, 6) << 12 | DIGIT_3(p, 7) << 14)
 
 #define EIGHT(X, a, b, c, d, e, f, g, h) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h)
 #define SIXTEEN(X, a, b, c, d, e, f, g, h, ...)                                                    \
     EIGHT(X, a, b, c, d, e, f, g, h), EIGHT(X, __VA_ARGS__)
 
+/* A vector of the last points may read on past them. */
+#define GRID(n)                                                                                    \
+    struct {                                                                                       \
+        _Alignas(64) uint8_t levels[BATON_GRID_POINTS_AT];                                         \
+        uint16_t points[(n) + 2];                                                                  \
+    }
+
 /* clang-format off */
-#define P(...) SIXTEEN(IQ3_XXS, __VA_ARGS__),
-static const uint32_t iq3_xxs[] = {
+#define IQ3_XXS_LEVELS {132, 140, 148, 156, 164, 172, 180, 190} /* 4, 12, .. 52, 62 */
+#define IQ3_S_LEVELS   {129, 131, 133, 135, 137, 139, 141, 143} /* 1, 3, .. 15 */
+#define IQ2_LEVELS     {136, 153, 171}                          /* 8, 25, 43 */
+#define IQ1_LEVELS     {120, 128, 136}                          /* -8, 0, 8 */
+
+#define P(...) SIXTEEN(NIBBLES, __VA_ARGS__),
+static const GRID(256) iq3_xxs = {IQ3_XXS_LEVELS, {
 P(0,2,4,9,11,15,16,18,25,34,59,61,65,67,72,74)
 P(81,85,88,90,97,108,120,128,130,132,137,144,146,153,155,159)
 P(169,175,189,193,199,200,202,213,248,267,287,292,303,315,317,321)
@@ -54,11 +57,11 @@ P(2403,2424,2501,2504,2506,2520,2570,2593,2616,2624,2630,2646,2669,2700,2714,274
 P(2754,2795,2824,2835,2839,2874,2882,2905,2984,3028,3042,3092,3108,3110,3124,3153)
 P(3185,3215,3252,3288,3294,3364,3397,3434,3483,3523,3537,3587,3589,3591,3592,3610)
 P(3626,3670,3680,3722,3749,3754,3776,3789,3803,3824,3857,3873,3904,3906,3924,3992)
-};
+}};
 #undef P
 
-#define P(...) SIXTEEN(IQ3_S, __VA_ARGS__),
-static const uint32_t iq3_s[] = {
+#define P(...) SIXTEEN(NIBBLES, __VA_ARGS__),
+static const GRID(512) iq3_s = {IQ3_S_LEVELS, {
 P(0,1,2,5,7,8,9,10,12,14,16,17,21,27,32,34)
 P(37,39,41,43,48,50,57,60,63,64,65,66,68,72,73,77)
 P(80,83,87,89,93,100,113,117,122,128,129,133,135,136,139,142)
@@ -91,11 +94,11 @@ P(3085,3097,3099,3120,3136,3152,3159,3188,3210,3228,3234,3245,3250,3256,3264,327
 P(3281,3296,3349,3363,3378,3392,3395,3420,3440,3461,3488,3529,3531,3584,3588,3591)
 P(3600,3602,3614,3616,3628,3634,3650,3657,3668,3683,3685,3713,3716,3720,3726,3729)
 P(3736,3753,3778,3802,3805,3819,3841,3845,3851,3856,3880,3922,3938,3970,3993,4032)
-};
+}};
 #undef P
 
-#define P(...) SIXTEEN(IQ2, __VA_ARGS__),
-static const uint32_t iq2_xxs[] = {
+#define P(...) SIXTEEN(PAIRS, __VA_ARGS__),
+static const GRID(256) iq2_xxs = {IQ2_LEVELS, {
 P(0,2,4,6,8,10,12,18,20,24,26,28,30,36,42,46)
 P(48,54,56,62,74,82,84,90,94,108,138,150,162,164,182,218)
 P(244,246,252,262,264,270,272,276,288,298,300,306,318,324,326,330)
@@ -112,11 +115,11 @@ P(3418,3450,3510,3570,3648,3654,3672,3696,3726,3766,3822,3852,3888,3892,3978,398
 P(4026,4160,4374,4376,4382,4402,4430,4458,4470,4482,4546,4618,4620,4626,4630,4644)
 P(4662,4698,4730,4764,4786,4806,4824,4862,4944,5032,5106,5112,5124,5130,5176,5198)
 P(5238,5296,5346,5366,5376,5464,5644,5688,5834,5868,5890,5920,5994,6090,6354,6402)
-};
+}};
 #undef P
 
-#define P(...) SIXTEEN(IQ2, __VA_ARGS__),
-static const uint32_t iq2_xs[] = {
+#define P(...) SIXTEEN(PAIRS, __VA_ARGS__),
+static const GRID(512) iq2_xs = {IQ2_LEVELS, {
 P(0,2,4,6,8,10,12,14,16,18,20,22,24,28,30,32)
 P(34,36,38,40,42,46,48,54,56,58,60,64,66,70,72,82)
 P(84,86,88,90,92,94,96,98,100,102,108,110,112,114,118,120)
@@ -149,11 +152,11 @@ P(4946,5042,5076,5082,5090,5100,5104,5106,5112,5130,5144,5160,5184,5204,5232,530
 P(5326,5346,5350,5376,5382,5388,5452,5490,5492,5536,5626,5666,5704,5764,5796,5832)
 P(5834,5838,5840,5850,5858,5904,5950,5956,5990,5994,5996,6000,6020,6048,6066,6102)
 P(6142,6286,6306,6326,6336,6338,6342,6390,6396,6402,6456,6458,6504,6506,6544,6560)
-};
+}};
 #undef P
 
-#define P(...) SIXTEEN(IQ2, __VA_ARGS__),
-static const uint32_t iq2_s[] = {
+#define P(...) SIXTEEN(PAIRS, __VA_ARGS__),
+static const GRID(1024) iq2_s = {IQ2_LEVELS, {
 P(0,2,4,6,8,10,12,14,16,18,20,22,24,28,30,32)
 P(34,36,38,40,42,46,48,50,52,54,56,58,60,64,66,72)
 P(76,80,82,84,86,88,90,92,94,96,100,102,108,110,112,114)
@@ -218,11 +221,11 @@ P(5400,5414,5428,5430,5436,5454,5496,5500,5508,5540,5556,5590,5592,5598,5612,561
 P(5668,5670,5704,5708,5814,5832,5836,5840,5844,5852,5858,5860,5862,5868,5906,5912)
 P(5940,5962,5996,6002,6014,6018,6020,6050,6054,6056,6072,6076,6078,6084,6102,6136)
 P(6150,6156,6172,6274,6326,6342,6392,6438,6458,6486,6488,6498,6500,6504,6540,6560)
-};
+}};
 #undef P
 
-#define P(...) SIXTEEN(IQ1, __VA_ARGS__),
-static const uint32_t iq1[] = {
+#define P(...) SIXTEEN(PAIRS, __VA_ARGS__),
+static const GRID(2048) iq1 = {IQ1_LEVELS, {
 P(0,2,4,6,8,10,13,18,20,24,26,31,37,39,41,49)
 P(54,56,60,62,67,72,74,78,80,84,85,91,93,95,97,98)
 P(103,109,113,115,119,121,125,127,129,131,132,139,145,147,149,157)
@@ -351,16 +354,13 @@ P(6284,6296,6300,6304,6305,6307,6310,6312,6314,6318,6320,6324,6326,6336,6338,634
 P(6344,6355,6357,6359,6361,6372,6374,6378,6380,6385,6390,6392,6396,6398,6403,6411)
 P(6415,6418,6421,6427,6435,6439,6443,6445,6449,6451,6462,6467,6480,6482,6486,6488)
 P(6498,6500,6504,6506,6517,6519,6521,6534,6536,6540,6542,6547,6552,6554,6558,6560)
-};
+}};
 #undef P
 
 /* clang-format on */
 
-const struct baton_grid baton_grids[BATON_N_GRIDS] = {
-    [BATON_GRID_IQ3_XXS] = {.words = iq3_xxs, .n_points = 256},
-    [BATON_GRID_IQ3_S] = {.words = iq3_s, .n_points = 512},
-    [BATON_GRID_IQ2_XXS] = {.words = iq2_xxs, .n_points = 256},
-    [BATON_GRID_IQ2_XS] = {.words = iq2_xs, .n_points = 512},
-    [BATON_GRID_IQ2_S] = {.words = iq2_s, .n_points = 1024},
-    [BATON_GRID_IQ1] = {.words = iq1, .n_points = 2048},
+const uint8_t *const baton_grids[BATON_N_GRIDS] = {
+    [BATON_GRID_IQ3_XXS] = iq3_xxs.levels, [BATON_GRID_IQ3_S] = iq3_s.levels,
+    [BATON_GRID_IQ2_XXS] = iq2_xxs.levels, [BATON_GRID_IQ2_XS] = iq2_xs.levels,
+    [BATON_GRID_IQ2_S] = iq2_s.levels,     [BATON_GRID_IQ1] = iq1.levels,
 };

@@ -51,7 +51,7 @@ INLINE ireg widen_shorts(const void *p)
 #elif defined(__AVX2__)
     return (ireg)_mm256_cvtepu16_epi32(_mm_loadu_si128(p));
 #else
-    ireg v;
+    ireg v = {0};
     uint16_t numbers[REG_LANES];
     memcpy(numbers, p, sizeof numbers);
     for (int i = 0; i < REG_LANES; i++)

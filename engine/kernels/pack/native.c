@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "engine/checkpoint/weights/grid_blocks.h"
 #include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/pack/packed.h"
 
@@ -285,7 +286,10 @@ static void write_column(const struct baton_native *native, char *step, size_t o
     char *units = step + baton_native_head_bytes(native);
     for (int k = 0; k < n; k += n_values, blocks += baton_block_bytes(native->type)) {
         struct baton_block_codes block;
-        baton_block_unpack(native->type, blocks, &block);
+        if (baton_block_has_grid(native->type))
+            baton_grid_block_points(native->type, blocks, &block);
+        else
+            baton_block_unpack(native->type, blocks, &block);
         put_scales(native, step, out, k, &block);
         for (int i = 0; i < n_values; i += GROUP) {
             char *unit = units + (k + i) / BATON_NATIVE_UNIT * unit_bytes;
@@ -358,7 +362,7 @@ const uint8_t *baton_native_levels(const struct baton_native *native, uint8_t le
 {
     const struct baton_block_codes_form *form = baton_block_codes_form(native->type);
     if (form->has_grid)
-        return (const uint8_t *)baton_grids[baton_block_grid(native->type)].words;
+        return baton_grids[baton_block_grid(native->type)];
     for (int i = 0; i < 16; i++)
         levels[i] = form->levels ? (uint8_t)(form->levels[i] + 128) : 0;
     return levels;

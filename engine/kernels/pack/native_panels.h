@@ -249,7 +249,7 @@ void baton_native_write(const struct baton_native *native, void *panel,
                         const uint8_t *const rows[16], size_t n_in);
 
 /* The bytes that codes or points stand for, plus 128 so that they are unsigned: the levels of a
- * dtype that has them, which levels takes, or the words of its grid. */
+ * dtype that has them, which levels takes, or its grid, which begins with them. */
 const uint8_t *baton_native_levels(const struct baton_native *native, uint8_t levels[16]);
 
 /* One output's weights as float [n_in]. */
