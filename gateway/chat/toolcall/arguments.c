@@ -19,18 +19,17 @@ void baton_arguments_fini(struct baton_arguments *arguments)
     baton_buf_fini(&arguments->held);
 }
 
-/* Writes the value of a text that is JSON; the text itself if it is not. */
-static void put_json(struct baton_buf *out, const char *text, size_t n)
+/* Writes the value of a text that is JSON; false if it is not. */
+static bool put_valid(struct baton_buf *out, const char *text, size_t n)
 {
     struct baton_json *value;
     struct baton_why why;
     struct baton_json_out json = baton_json_out(out);
-    if (baton_json_parse(text, n, &value, &why)) {
-        baton_buf_append(out, text, n);
-        return;
-    }
+    if (baton_json_parse(text, n, &value, &why))
+        return false;
     baton_json_put_value(&json, NULL, value);
     baton_json_free(value);
+    return true;
 }
 
 /* ---- strings ---- */
@@ -61,22 +60,34 @@ static size_t unit_bytes(const char *text, size_t n)
     return n < 2 * ESCAPE_BYTES ? 0 : 2 * ESCAPE_BYTES;
 }
 
-/* Writes the content of a string, without quotes. */
-static void put_content(struct baton_buf *out, const char *text, size_t n)
+/* Writes the content of a string, without quotes; false if it is not JSON. */
+static bool put_valid_content(struct baton_buf *out, const char *text, size_t n)
 {
     struct baton_buf quoted, written;
-    if (!n)
-        return;
     baton_buf_init(&quoted, n + 2);
     baton_buf_init(&written, 8 * n + 2);
     baton_buf_putc(&quoted, '"');
     baton_buf_append(&quoted, text, n);
     baton_buf_putc(&quoted, '"');
-    put_json(&written, quoted.data, quoted.len);
-    if (written.len >= 2)
+    bool is_valid = put_valid(&written, quoted.data, quoted.len);
+    if (is_valid)
         baton_buf_append(out, written.data + 1, written.len - 2);
     baton_buf_fini(&written);
     baton_buf_fini(&quoted);
+    return is_valid;
+}
+
+/* Writes the content of a string: units that are not JSON as they are. */
+static void put_content(struct baton_buf *out, const char *text, size_t n)
+{
+    if (!n || put_valid_content(out, text, n))
+        return;
+    for (size_t at = 0, unit; at < n; at += unit) {
+        unit = unit_bytes(text + at, n - at);
+        unit = unit ? unit : n - at;
+        if (!put_valid_content(out, text + at, unit))
+            baton_buf_append(out, text + at, unit);
+    }
 }
 
 /* Reads the held bytes up to the string's end, or to a unit that is not complete. */
@@ -100,8 +111,9 @@ static void read_string(struct baton_arguments *arguments, struct baton_buf *out
 
 static void put_word(struct baton_arguments *arguments, struct baton_buf *out)
 {
-    if (arguments->held.len)
-        put_json(out, arguments->held.data, arguments->held.len);
+    const struct baton_buf *held = &arguments->held;
+    if (held->len && !put_valid(out, held->data, held->len))
+        baton_buf_append(out, held->data, held->len);
     baton_buf_reset(&arguments->held);
 }
 
