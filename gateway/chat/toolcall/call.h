@@ -51,9 +51,11 @@ size_t baton_python_call_told(const struct baton_buf *held, const struct baton_c
 
 enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
                                          const struct baton_buf *held, struct baton_call *call);
-/* Tells the sink what has come of the arguments. */
-void baton_gemma_call_tell(const struct baton_json *functions, const struct baton_buf *held,
-                           struct baton_call *call, const struct baton_tool_sink *sink);
+/* Tells the sink what has come of the arguments. is_over: no more follows. */
+void baton_gemma_call_tell(const struct baton_tool_format *format,
+                           const struct baton_json *functions, const struct baton_buf *held,
+                           struct baton_call *call, bool is_over,
+                           const struct baton_tool_sink *sink);
 bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
                            const struct baton_tool_sink *sink);
 

@@ -139,7 +139,8 @@ static bool take_calls(const struct baton_tool_parser *parser, const struct bato
     }
 }
 
-static void tell_early(struct baton_tool_parser *parser, const struct baton_tool_sink *sink)
+static void tell_early(struct baton_tool_parser *parser, bool is_over,
+                       const struct baton_tool_sink *sink)
 {
     const struct baton_tool_format *format = format_of(parser);
     const struct baton_buf *held = &parser->held;
@@ -148,7 +149,7 @@ static void tell_early(struct baton_tool_parser *parser, const struct baton_tool
     if (sink->call_begin && format->syntax == BATON_TOOL_PYTHON && call->has_value)
         baton_python_call_tell(parser->form.functions, held, call, sink);
     if (sink->call_begin && format->syntax == BATON_TOOL_GEMMA && call->has_value)
-        baton_gemma_call_tell(parser->form.functions, held, call, sink);
+        baton_gemma_call_tell(format, parser->form.functions, held, call, is_over, sink);
     if (sink->call_begin && format->syntax == BATON_TOOL_TAGS && call->has_body)
         baton_tag_call_tell(format, parser->form.functions, held, call, false, sink);
     if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value ||
@@ -188,7 +189,7 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
 {
     size_t at = 0;
     enum baton_verdict met = scan(parser);
-    tell_early(parser, sink);
+    tell_early(parser, is_over, sink);
     met = met == BATON_YES ? find_end(parser, is_over, &at) : met;
     if (met == BATON_MORE && !is_over)
         return false;

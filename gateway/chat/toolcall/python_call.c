@@ -461,21 +461,27 @@ enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
     return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
 }
 
-void baton_gemma_call_tell(const struct baton_json *functions, const struct baton_buf *held,
-                           struct baton_call *call, const struct baton_tool_sink *sink)
+void baton_gemma_call_tell(const struct baton_tool_format *format,
+                           const struct baton_json *functions, const struct baton_buf *held,
+                           struct baton_call *call, bool is_over,
+                           const struct baton_tool_sink *sink)
 {
     struct baton_call_teller *teller = &call->teller;
+    struct baton_buf view = *held; /* up to the end marker, wherever it stands */
+    bool has_end = baton_begins_with(held, call->scanned, format->end) == BATON_YES;
+    view.len =
+        is_over && !has_end ? held->len - baton_n_maybe_begin(held, format->end) : call->scanned;
     if (teller->is_off || (teller->n_told && !teller->is_telling))
         return;
     if (!teller->is_telling) {
-        enum baton_verdict met = begins_arguments(held, call->value, true);
+        enum baton_verdict met = begins_arguments(&view, call->value, true);
         teller->is_off = met == BATON_NO;
         if (met != BATON_YES || !baton_call_teller_begin(teller, functions, held->data + call->name,
                                                          call->n_name, sink))
             return;
         begin_literals(teller, call->value, true);
     }
-    (void)tell_literals(teller, held, sink);
+    (void)tell_literals(teller, &view, sink);
 }
 
 bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
