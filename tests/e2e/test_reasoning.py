@@ -231,7 +231,7 @@ def test_in_channels_the_final_one_is_forced_or_a_message_that_may_call(tmp_path
             tokens = [one["token"] for one in answer["choices"][0]["logprobs"]["content"]]
             rest = "".join(tokens[5:])
             assert rest.startswith(close) and len(rest) > len(close), tokens
-            assert more or "<" not in rest[len(close):]
+            assert more or "<|channel|>" not in rest[len(close):]
 
 
 def test_a_message_too_long_to_be_written_is_refused(calling):
