@@ -26,18 +26,18 @@ void gw_adapters_fini(struct gw_adapters *adapters)
     *adapters = (struct gw_adapters){0};
 }
 
-static bool has_digest(const struct gw_adapters *adapters, const char *digest)
+static const struct gw_adapter *find_digest(const struct gw_adapters *adapters, const char *digest)
 {
     for (size_t i = 0; i < adapters->n; i++)
         if (!strcmp(adapters->list[i].digest, digest))
-            return true;
-    return false;
+            return &adapters->list[i];
+    return NULL;
 }
 
 bool gw_adapters_have(const struct gw_adapters *adapters, const struct baton_adapter_uses *uses)
 {
     for (int i = 0; i < uses->n; i++)
-        if (!has_digest(adapters, uses->list[i].digest))
+        if (!find_digest(adapters, uses->list[i].digest))
             return false;
     return true;
 }
@@ -62,6 +62,16 @@ const struct gw_adapter *gw_fleet_adapter(const struct gw_fleet *fleet, const ch
          worker = gw_worker_list_next(&fleet->workers, worker))
         if (serves(worker))
             found = gw_adapters_find(&worker->adapters, name);
+    return found;
+}
+
+const struct gw_adapter *gw_fleet_adapter_of(const struct gw_fleet *fleet, const char *digest)
+{
+    const struct gw_adapter *found = NULL;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker && !found;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (serves(worker))
+            found = find_digest(&worker->adapters, digest);
     return found;
 }
 

@@ -37,6 +37,9 @@ const struct gw_adapter *gw_adapters_find(const struct gw_adapters *adapters, co
 /* The adapter that requests mean by a name; NULL: no worker that serves has one. */
 const struct gw_adapter *gw_fleet_adapter(const struct gw_fleet *fleet, const char *name);
 
+/* The adapter of a digest; NULL: no worker that serves has it. */
+const struct gw_adapter *gw_fleet_adapter_of(const struct gw_fleet *fleet, const char *digest);
+
 /* The adapters of all workers that serve, by name; returns their number. */
 enum { GW_MAX_FLEET_ADAPTERS = 2 * BATON_MAX_ADAPTERS };
 size_t gw_fleet_adapters(const struct gw_fleet *fleet,

@@ -55,6 +55,8 @@ def test_each_request_has_its_own_adapter(tmp_path, files, plain, form):
         assert len({plain, said["one"], said["two"]}) == 3
         assert said["same"] == said["one"]  # the same numbers, as PEFT and as GGUF
         assert ids(fleet, "llama:two") == said["two"]
+        for model, named in ("llama:two", "two"), ("one", "one"), ("llama", "llama"):
+            assert fleet.post("/v1/completions", {**BODY, "model": model})["model"] == named
         models = fleet.request("GET", "/v1/models")[1]["data"]
         assert [(m["id"], m["parent"]) for m in models] == [
             ("llama", None), ("one", "llama"), ("same", "llama"), ("two", "llama")]

@@ -32,7 +32,7 @@ static void put_head(struct baton_json_out *out, const struct gw_choice *choice)
     baton_json_put_string(out, "id", gw_choice_id(choice, "msg", id));
     baton_json_put_string(out, "type", "message");
     baton_json_put_string(out, "role", "assistant");
-    baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(choice->completion));
 }
 
 static const char *stop_reason(const struct gw_choice *choice, const struct baton_text_stop *met)

@@ -113,9 +113,16 @@ struct gw_completion {
     char id[GW_REQUEST_ID_BYTES]; /* the part of the answer's id after the dash: the exchange's */
     int64_t created_s;            /* Unix time */
     int64_t wrote_ns;
+    char adapter[BATON_MAX_ADAPTER_NAME + 1]; /* its only one; "": none, or several */
     struct gw_totals totals;
     max_align_t own_options[]; /* options.own points to it */
 };
+
+/* The name of the model in answers: the adapter's if there is one. */
+static inline const char *gw_completion_model(const struct gw_completion *completion)
+{
+    return *completion->adapter ? completion->adapter : completion->api->names->list[0];
+}
 
 struct gw_completions *gw_completions_create(void);
 /* The completion without an exchange that has this id (without its prefix); NULL: none. */

@@ -265,6 +265,14 @@ static bool check_kind(struct gw_api *api, struct gw_exchange *exchange,
     return false;
 }
 
+static void name_adapter(struct gw_completion *completion, const struct baton_adapter_uses *uses)
+{
+    const struct gw_adapter *adapter =
+        uses->n == 1 ? gw_fleet_adapter_of(completion->api->fleet, uses->list[0].digest) : NULL;
+    if (adapter)
+        memcpy(completion->adapter, adapter->name, sizeof completion->adapter);
+}
+
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                          const struct gw_answer_writer *writer,
                          const struct gw_completion_options *options,
@@ -302,6 +310,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
         gw_completion_options_fini(options, writer);
         return;
     }
+    name_adapter(completion, &params->shared.adapters);
     gw_exchange_note(exchange)->model = api->names->list[0];
     completion->prompts = *prompts;
     *prompts = (struct gw_prompts){0};

@@ -136,7 +136,7 @@ static void put_whole(struct gw_choice *choice, struct baton_json_out *out)
     const struct gw_request *request = choice->request;
     const struct baton_buf *prompt = &choice->prompt->text, *text = &choice->text;
     put_head(choice, out, baton_buf_text(text), text->len, true);
-    baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(choice->completion));
     put_settings(out, choice);
     baton_json_put_text(out, "prompt", baton_buf_text(prompt), prompt->len);
     baton_json_put_bool(out, "has_new_line", ((const struct sent *)choice->own)->has_newline);

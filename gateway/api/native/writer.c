@@ -119,7 +119,7 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
     const struct gw_api *api = choice->completion->api;
     const struct gw_request *request = choice->request;
     put_id(out, choice);
-    baton_json_put_string(out, "model", api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(choice->completion));
     gw_choice_put_text(choice, out, "text", true);
     gw_choice_put_text(choice, out, "generated_text", false);
     baton_json_put_real(out, "ttft_s", gw_request_ttft_s(request));

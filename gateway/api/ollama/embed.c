@@ -10,7 +10,7 @@
 static void put_embeddings(struct gw_completion *completion, struct baton_json_out *out)
 {
     int64_t since_ns = gw_exchange_arrived_ns(completion->exchange);
-    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(completion));
     gw_completion_put_results(completion, "embeddings", out);
     baton_json_put_int(out, "total_duration", baton_now_ns() - since_ns);
     baton_json_put_int(out, "load_duration", 1); /* clients divide by it */

@@ -15,11 +15,11 @@ static bool is_chat(const struct gw_completion *completion)
 
 /* ---- parts of every answer ---- */
 
-static void put_head(struct baton_json_out *out, const struct gw_api *api)
+static void put_head(struct baton_json_out *out, const char *model)
 {
     char now[TIME_BYTES];
     baton_wall_time(now, sizeof now);
-    baton_json_put_string(out, "model", api->names->list[0]);
+    baton_json_put_string(out, "model", model);
     baton_json_put_string(out, "created_at", now);
 }
 
@@ -127,7 +127,7 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
 {
     const struct gw_completion *completion = choice->completion;
     bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
-    put_head(out, completion->api);
+    put_head(out, gw_completion_model(completion));
     put_piece(out, is_chat(completion), piece);
     baton_json_put_bool(out, "done", true);
     baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
@@ -142,7 +142,7 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
 static void put_unfinished(struct baton_json_out *out, const struct gw_completion *completion,
                            const struct piece *piece)
 {
-    put_head(out, completion->api);
+    put_head(out, gw_completion_model(completion));
     put_piece(out, is_chat(completion), piece);
     baton_json_put_bool(out, "done", false);
 }
@@ -232,7 +232,7 @@ void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchang
 {
     struct gw_answer answer;
     gw_answer_open(&answer);
-    put_head(&answer.out, api);
+    put_head(&answer.out, api->names->list[0]);
     put_piece(&answer.out, chat, &nothing);
     baton_json_put_bool(&answer.out, "done", true);
     baton_json_put_string(&answer.out, "done_reason", unloads ? "unload" : "load");

@@ -22,7 +22,7 @@ static void put_answer(struct gw_completion *completion, struct baton_json_out *
     char id[GW_ANSWER_ID_BYTES];
     baton_json_put_string(out, "id", gw_choice_id(&completion->choices[0], "embd", id));
     baton_json_put_string(out, "object", "list");
-    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(completion));
     gw_completion_put_results(completion, "data", out);
     put_usage(out, "usage", completion);
 }

@@ -46,7 +46,7 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
                           : streaming ? "chat.completion.chunk"
                                       : "chat.completion");
     baton_json_put_int(out, "created", completion->created_s);
-    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(completion));
     put_fingerprint(out, completion->api->fingerprint);
     baton_json_put_string(out, "service_tier", own_of(completion)->is_flex ? "flex" : "default");
 }

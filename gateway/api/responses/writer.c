@@ -93,7 +93,7 @@ static void put_response(struct baton_json_out *out, const struct gw_completion 
     baton_json_put_string(out, "id", gw_choice_id(&completion->choices[0], "resp", id));
     baton_json_put_string(out, "object", "response");
     baton_json_put_int(out, "created_at", completion->created_s);
-    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    baton_json_put_string(out, "model", gw_completion_model(completion));
     baton_json_put_string(out, "status", progress->status);
     put_reasons(out, progress);
     baton_json_open(out, "output", '[');

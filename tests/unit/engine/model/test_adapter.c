@@ -2,6 +2,7 @@
  * refused by name. */
 #include "common/base/array.h"
 #include "tests/support/gguf_bytes.h"
+#include "tests/support/kernel_sets.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/engine/model/adapter_unit.h"
 
@@ -199,12 +200,30 @@ static struct baton_adapter *load_adapter(const struct baton_model *model, const
     return adapter;
 }
 
+/* A set of kernels, NULL for the best, and how far from the merged model it may be. */
+struct kernels_of {
+    const struct baton_kernels *set;
+    double bound;
+};
+
+static struct baton_model *open_on(const struct kernels_of *of, const char *path)
+{
+    struct baton_model *model;
+    const struct baton_model_options options = {
+        .dtype = "f32", .kernels = of->set ? kernel_sets_name(of->set) : NULL};
+    assert_ok(baton_model_open(path, &options, &model, NULL));
+    if (of->set)
+        kernel_sets_give(model, of->set);
+    return model;
+}
+
 /* The adapter at a path beside the merged model, and beside the model alone, which is another. */
-static void assert_merges(const struct form *form, const char *adapter_path)
+static void assert_merges_on(const struct kernels_of *of, const struct form *form,
+                             const char *adapter_path)
 {
     char path[PATH_MAX];
     fixture_path(form, "", path);
-    struct baton_model *model = open_model(path, "f32"), *merged = open_model(scratch, "f32");
+    struct baton_model *model = open_on(of, path), *merged = open_on(of, scratch);
     struct baton_adapter *adapter = load_adapter(model, adapter_path);
     const struct baton_blend blend = {.n = 1, .list = {{adapter, 1}}};
     int n = baton_model_info(model)->n_vocab;
@@ -212,7 +231,7 @@ static void assert_merges(const struct form *form, const char *adapter_path)
           *plain = logits_of(model, NULL);
     double difference = largest_difference(changed, wanted, n),
            effect = largest_difference(plain, wanted, n);
-    if (!(difference <= 1e-4 * effect) || !(effect > 0.01))
+    if (!(difference <= of->bound * effect) || !(effect > 0.01))
         fail_msg("%s: %g from the merged model, whose logits change by %g", form->family,
                  difference, effect);
     free(changed);
@@ -221,6 +240,12 @@ static void assert_merges(const struct form *form, const char *adapter_path)
     baton_adapter_close(adapter);
     baton_model_close(model);
     baton_model_close(merged);
+}
+
+static void assert_merges(const struct form *form, const char *adapter_path)
+{
+    const struct kernels_of best = {.bound = 1e-4};
+    assert_merges_on(&best, form, adapter_path);
 }
 
 #define ATTENTION "q_proj", "k_proj", "v_proj", "o_proj"
@@ -253,6 +278,16 @@ TEST(an_adapter_computes_what_the_merged_model_computes)
         assert_merges(&forms[i], scratch);
         drop_loras();
     }
+}
+
+/* AMX multiplies f32 as pairs of bf16. */
+TEST(an_adapter_is_computed_by_every_set_of_kernels)
+{
+    const struct baton_kernels *set;
+    make_merged(&forms[0]);
+    write_peft(&forms[0]);
+    for (int i = 0; (set = kernel_sets_at(i)); i++)
+        assert_merges_on(&(struct kernels_of){.set = set, .bound = 2e-3}, &forms[0], scratch);
 }
 
 /* ---- GGUF ---- */
