@@ -19,7 +19,7 @@ struct baton_tensor {
     size_t n_bytes;
     const struct baton_tensor *factors; /* F32 [1] or one for each of shape[0] experts: the values
                                          * are these times the stored ones; NULL: 1 */
-    const struct baton_coded *coded; /* of a tensor of CODED (weights/coded.h) */
+    const struct baton_coded *coded;    /* of a tensor of CODED (weights/coded.h) */
 };
 
 #endif
