@@ -151,7 +151,7 @@ def test_every_error_below_the_path_has_their_shape(fleet):
     for method, path, body, status, name in (
             ("POST", "/v1/messages", "{", 400, "invalid_request_error"),
             ("GET", "/v1/messages", None, 405, "invalid_request_error"),
-            ("POST", "/v1/messages/batches", {}, 404, "not_found_error"),
+            ("POST", "/v1/messages/others", {}, 404, "not_found_error"),
             ("POST", "/v1/messages", "x" * (2 << 20), 413, "request_too_large")):
         got, answer, _ = fleet.request(method, path, body)
         assert (got == status and answer["type"] == "error"
