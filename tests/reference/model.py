@@ -178,6 +178,7 @@ class Model:
         if plan.activation == "xielu":
             numbers = [float(self.get(self.layer_name(i, "numbers") + name).reshape(-1)[0])
                        for name in ("alpha_p", "alpha_n", "beta", "eps")]
+
             def act(x):
                 return xielu(x, *numbers)
         if plan.mlp == "gated":
