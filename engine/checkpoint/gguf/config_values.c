@@ -140,7 +140,7 @@ static double number_of(struct baton_gguf_value value)
 static double normal(const READING *reading, const char *name, double number)
 {
     bool is_causal = !strcmp(name, "attention.causal");
-    return is_causal && reading->family->traits & BATON_GGUF_ENCODER ? !number : number;
+    return is_causal && reading->family->traits & BATON_GGUF_ENCODER ? number == 0 : number;
 }
 
 static bool is_accepted(const double accepted[3], double number)

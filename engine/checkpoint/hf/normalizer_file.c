@@ -80,7 +80,7 @@ static enum baton_err read_precompiled(const struct baton_steps_reader *reader,
 static enum baton_err read_bert(const struct baton_steps_reader *reader,
                                 const struct baton_json *value)
 {
-    bool cleans, spaces, lowers, strips;
+    bool cleans = false, spaces = false, lowers = false, strips = false;
     enum baton_err err = baton_steps_bool(reader, value, "clean_text", true, &cleans);
     if (!err)
         err = baton_steps_bool(reader, value, "handle_chinese_chars", true, &spaces);
