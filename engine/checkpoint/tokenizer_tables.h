@@ -70,7 +70,8 @@ enum baton_tokenizer_model {
     BATON_TOKENIZER_WORDPIECE /* tokens that begin a word begin with BATON_WORD_BEGINS */
 };
 
-#define BATON_WORD_BEGINS "\xe2\x96\x81" /* U+2581 */
+#define BATON_WORD_BEGINS    "\xe2\x96\x81" /* U+2581 */
+#define BATON_WORD_CONTINUES "##"           /* the mark of BERT's files, which the tables drop */
 
 struct baton_tokenizer_tables {
     char file[PATH_MAX]; /* the file read, for messages */

@@ -59,6 +59,21 @@ static enum baton_err put_token(struct builder *b, uint32_t id, const char *text
     return err;
 }
 
+/* Puts an added token that the vocabulary has not. Among pieces of words it begins a word. */
+static enum baton_err put_added_token(struct builder *b, const struct baton_added_row *row)
+{
+    struct baton_buf text;
+    baton_buf_init(&text, row->n_bytes + sizeof BATON_WORD_BEGINS);
+    if (b->tables->model == BATON_TOKENIZER_WORDPIECE)
+        baton_buf_puts(&text, BATON_WORD_BEGINS);
+    baton_buf_append(&text, row->text, row->n_bytes);
+    enum baton_err err = baton_buf_err(&text);
+    if (!err)
+        err = put_token(b, row->id, baton_buf_text(&text), text.len);
+    baton_buf_fini(&text);
+    return err;
+}
+
 /* Adds the added tokens, one of which may repeat a token of the vocabulary. */
 static enum baton_err put_added_bytes(struct builder *b)
 {
@@ -68,7 +83,7 @@ static enum baton_err put_added_bytes(struct builder *b)
         const struct baton_added_row *row = &b->tables->added[i];
         size_t n;
         if (!baton_vocab_bytes(vocab, row->id, &n))
-            err = put_token(b, row->id, row->text, row->n_bytes);
+            err = put_added_token(b, row);
         if (row->special)
             vocab->tokens[row->id].special = 1;
     }

@@ -134,9 +134,6 @@ static enum baton_err read_unigram(const struct reader *reader, const struct bat
     return BATON_OK;
 }
 
-/* What a file puts before a token that continues a word. */
-#define CONTINUES "##"
-
 /* Reads a WordPiece model. mark_words gives its tokens the form of the tables when all else that
  * names tokens by their text is read. */
 static enum baton_err read_wordpiece(const struct reader *reader, const struct baton_json *model)
@@ -145,8 +142,9 @@ static enum baton_err read_wordpiece(const struct reader *reader, const struct b
     const char *prefix =
         baton_json_string(baton_json_get(model, "continuing_subword_prefix"), NULL);
     reader->tables->model = BATON_TOKENIZER_WORDPIECE;
-    if (prefix && strcmp(prefix, CONTINUES) != 0)
-        return wrong(reader, "model", "continuing_subword_prefix must be \"##\"");
+    if (prefix && strcmp(prefix, BATON_WORD_CONTINUES) != 0)
+        return wrong(reader, "model",
+                     "continuing_subword_prefix must be \"" BATON_WORD_CONTINUES "\"");
     if (!is_absent(most) && baton_json_int(most) != 100)
         return wrong(reader, "model", "max_input_chars_per_word must be 100");
     enum baton_err err = baton_vocab_read(reader->vocab, reader->parts.vocab);
@@ -158,7 +156,8 @@ static enum baton_err read_wordpiece(const struct reader *reader, const struct b
 static enum baton_err mark_words(const struct reader *reader)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
-    const size_t n_mark = sizeof BATON_WORD_BEGINS - 1, n_continues = sizeof CONTINUES - 1;
+    const size_t n_mark = sizeof BATON_WORD_BEGINS - 1;
+    const size_t n_continues = sizeof BATON_WORD_CONTINUES - 1;
     size_t n_bytes = 1;
     for (size_t id = 0; id < tables->n_tokens; id++)
         n_bytes += tables->tokens[id].n_bytes + n_mark + 1;
@@ -167,7 +166,8 @@ static enum baton_err mark_words(const struct reader *reader)
         return baton_fail(reader->why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
     for (size_t id = 0; id < tables->n_tokens; id++) {
         struct baton_token_row *row = &tables->tokens[id];
-        bool continues = row->n_bytes >= n_continues && !memcmp(row->text, CONTINUES, n_continues);
+        bool continues =
+            row->n_bytes >= n_continues && !memcmp(row->text, BATON_WORD_CONTINUES, n_continues);
         if (!row->text)
             continue;
         size_t skip = continues ? n_continues : 0;

@@ -64,18 +64,35 @@ static bool is_too_long(const char *word, size_t n)
     return n_characters > MAX_CHARACTERS;
 }
 
+/* Finds the longest token that begins the word. It may also be the very text of a token that
+ * continues one, mark and all. */
+static size_t find_first(const struct baton_wordpiece *wordpiece, const char *word, size_t n,
+                         uint32_t *id)
+{
+    const size_t n_mark = sizeof BATON_WORD_CONTINUES - 1;
+    size_t longest = find_longest(&wordpiece->begins, word, n, id);
+    if (n > n_mark && !memcmp(word, BATON_WORD_CONTINUES, n_mark)) {
+        uint32_t marked = BATON_NO_TOKEN;
+        size_t n_piece = find_longest(&wordpiece->continues, word + n_mark, n - n_mark, &marked);
+        if (n_piece && n_piece + n_mark > longest) {
+            *id = marked;
+            return n_piece + n_mark;
+        }
+    }
+    return longest;
+}
+
 /* Appends the word's tokens; false when it does not consist of tokens. */
 static bool push_pieces(const struct baton_wordpiece *wordpiece, const char *word, size_t n,
                         struct baton_tokens *out)
 {
-    const struct baton_text_set *set = &wordpiece->begins;
     for (size_t at = 0, n_piece; at < n; at += n_piece) {
         uint32_t id = BATON_NO_TOKEN;
-        n_piece = find_longest(set, word + at, n - at, &id);
+        n_piece = at ? find_longest(&wordpiece->continues, word + at, n - at, &id)
+                     : find_first(wordpiece, word, n, &id);
         if (!n_piece)
             return false;
         out->ids[out->n++] = id;
-        set = &wordpiece->continues;
     }
     return true;
 }
