@@ -153,7 +153,7 @@ TOKEN_IDS = [value_but("array"), lambda rng: [rng.randrange(N_VOCAB), BAD_IDS(rn
 
 LOGIT_BIAS = [
     value_but("object"), lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100.5, 101, 1e30])},
-    lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "a", "", " 1", "1e1", "0x1", "9" * 30]): 1},
+    lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "", "1e1", "9" * 30]): 1},
     lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice(["1", None, True, [], {}])}]
 
 SPECULATION = [value_but("object"),
@@ -161,9 +161,10 @@ SPECULATION = [value_but("object"),
                lambda rng: {"max_tokens": rng.choice([-1, 0, 17, 10**9, 1.5, "4"])}]
 
 BATCH = [lambda rng: [[1]] * (MAX_BATCH + rng.randint(1, 9)), one_of([[1], []], [[]]),
-         lambda rng: [[1, 2], [BAD_IDS(rng)]], one_of([[1], 2], [1, [2]], [[1], "a"], [[[1]]])]
+         lambda rng: [[1, 2], [BAD_PIECES(rng)]], one_of([[1], 2], [1, [2]], [[[1]]])]
 
-PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)],
+BAD_PIECES = one_of(-1, N_VOCAB, 10**12, 1.5, None, True, {})
+PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_PIECES(rng)],
           lambda rng: [5] * (N_CONTEXT + rng.randint(0, 9)),
           lambda rng: "a " * rng.randint(2000, 9000)]
 
@@ -182,7 +183,8 @@ NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLE
 
 REFUSED = {
     "tool_choice": [one_of("required", {"type": "function", "function": {"name": "f"}})],
-    "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
+    "functions": [value_but("array"), one_of([5], [{"name": 5}], [{}])],
+    "function_call": [one_of({"name": "f"}, "required", 5)],
     "response_format": [one_of({"type": "yaml"}, {"type": "json_schema", "json_schema": {}})],
     "structured_outputs": [value_but("object"), one_of({"choice": ["a"], "regex": "b"})],
     "guided_choice": [one_of([1], ["a", None], "a")], "guided_regex": [one_of("(", 5)],

@@ -109,17 +109,31 @@ static void take_functions(struct gw_fields *fields, struct baton_json *made)
     }
 }
 
+static bool is_named(const struct baton_json *functions, const struct baton_json *name)
+{
+    size_t n;
+    bool found = false;
+    for (size_t i = 0; i < baton_json_size(functions) && !found; i++)
+        found = baton_json_is(baton_json_get(baton_json_at(functions, i), "name"),
+                              baton_json_string(name, &n));
+    return found;
+}
+
 static void take_function_call(struct gw_fields *fields, struct baton_json *made)
 {
     static const char wanted[] = "\"auto\", \"none\" or {\"name\":...}";
     const struct baton_json *call =
         gw_field_of(fields, "function_call", GW_IS_STRING | GW_IS_OBJECT, wanted);
+    const struct baton_json *name = baton_json_get(call, "name");
     if (!call)
         return;
     if (has(fields->body, "tool_choice"))
         gw_fields_fail(fields, "function_call", "invalid_value",
                        "function_call: not together with tool_choice");
-    else if (gw_json_is_string(baton_json_get(call, "name")))
+    else if (gw_json_is_string(name) && !is_named(baton_json_get(fields->body, "functions"), name))
+        gw_fields_fail(fields, "function_call", "invalid_value",
+                       "function_call.name: must be that of one of the functions");
+    else if (gw_json_is_string(name))
         gw_json_set(fields, made, "tool_choice", function_tool(fields, baton_json_share(call)));
     else if (baton_json_is(call, "auto") || baton_json_is(call, "none"))
         gw_json_set(fields, made, "tool_choice", baton_json_share(call));
