@@ -166,17 +166,19 @@ static bool ends_in_gguf(const char *path)
     return n > 5 && !strcmp(path + n - 5, ".gguf");
 }
 
-/* Names a family that is not served before a process fails on a part of it. Whatever else is wrong
- * in the config is the processes' to say. */
+/* Names what is wrong with the config, the family first, before a process fails on a part of it. */
 static enum baton_err check_family(const char *model, struct baton_why *why)
 {
     char path[PATH_MAX];
     struct baton_why reason;
     struct baton_model_config *config = calloc(1, sizeof *config);
-    bool is_known = !config || baton_model_config_read(model, config, path, NULL) ||
-                    !config->model_type[0] || !baton_arch_check_family(config, &reason);
+    if (!config)
+        return BATON_OK;
+    enum baton_err err = baton_model_config_read(model, config, path, why);
+    if (!err && config->model_type[0] && baton_arch_check_family(config, &reason))
+        err = baton_fail(why, BATON_INVALID, "%s: %s", path, reason.text);
     free(config);
-    return is_known ? BATON_OK : baton_fail(why, BATON_INVALID, "%s: %s", path, reason.text);
+    return err;
 }
 
 static enum baton_err check_model(const char *model, struct baton_why *why)
