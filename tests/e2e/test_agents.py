@@ -343,17 +343,6 @@ def test_an_unknown_model_is_told_in_ollamas_words(fleet):
         assert status == 404 and "model 'x' not found" in error_of(answer)["message"]
 
 
-def test_a_thread_is_refused_so_that_the_sdk_sends_all(fleet):
-    for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg-1"}):
-        status, answer, _ = fleet.request("POST", "/v1/messages", {
-            "messages": CHAT, "max_tokens": 1, "thread": thread})
-        assert status == 400 and answer["type"] == "error"
-        assert answer["error"]["type"] == "invalid_request_error"
-        assert answer["error"]["details"] == {"error_code": "thread_unsupported_request",
-                                              "unsupported": ["thread"]}
-    assert fleet.post("/v1/messages", {"messages": CHAT, "max_tokens": 1, "thread": None})
-
-
 def test_cached_tokens_are_tokens_of_the_prompt(fleet):
     body = {"prompt": ["Once upon a time there was a fox. " * 12, "Twice. " * 40], "n": 3,
             "max_tokens": 1}

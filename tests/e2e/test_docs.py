@@ -75,7 +75,7 @@ def test_options_are_those_of_a_program(page, known):
 
 
 def test_as_many_families_are_promised_as_run():
-    runs = re.findall(r'^    \{\.model_type = "(\w+)"',
+    runs = re.findall(r'^    \{\.model_type = "([\w-]+)"',
                       (ROOT / "engine/arch/families.c").read_text(), re.M)
     [promised] = re.findall(r"(\d+) \[families\]", (ROOT / "README.md").read_text())
     listed = (ROOT / "docs/models.md").read_text().split("## What runs")[1].split("\n## ")[0]

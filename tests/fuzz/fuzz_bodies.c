@@ -21,6 +21,7 @@
 #include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/embeddings.h"
+#include "gateway/api/params/adapters.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/tgi/generate.h"
@@ -34,7 +35,9 @@ static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
 static const struct baton_fingerprint fingerprint = {.config = "c0"};
 static const struct baton_fim fim = {
     .ids = {2000, 2001, 2002, 2003, 2004, 2005}, .ends = {2003}, .n_ends = 1};
+static struct gw_adapter_defaults adapter_defaults;
 static struct gw_api api = {.facts = &facts,
+                            .adapter_defaults = &adapter_defaults,
                             .fim = &fim,
                             .fingerprint = &fingerprint,
                             .names = &names,

@@ -23,7 +23,8 @@ static void respond_error(struct gw_exchange *exchange, int status, const char *
                           const char *allow)
 {
     gw_exchange_respond_error(
-        exchange, &(struct gw_error){.status = status, .message = message, .allow = allow});
+        exchange, &(struct gw_error){
+                      .status = status, .code = "refused", .message = message, .allow = allow});
 }
 
 static void echo(struct gw_exchange *exchange)

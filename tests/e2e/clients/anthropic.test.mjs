@@ -124,8 +124,10 @@ test('refusals are the client\'s own error classes', async () => {
         refused(bad, 400, name, words));
   await assert.rejects(client.messages.create({ ...greedy, model: 'claude' }),
     refused(Anthropic.NotFoundError, 404, 'not_found_error', 'claude'));
-  await assert.rejects(client.messages.batches.list(),
+  await assert.rejects(client.get('/v1/messages/others'),
     refused(Anthropic.NotFoundError, 404, 'not_found_error', 'path'));
+  await assert.rejects(client.messages.batches.list({ maxRetries: 0 }),
+    refused(Anthropic.InternalServerError, 501, 'api_error', '--files-dir'));
 });
 
 test('the key is needed, as x-api-key or as a bearer\'s token', async () => {

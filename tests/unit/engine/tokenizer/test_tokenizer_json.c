@@ -218,22 +218,21 @@ TEST(unsupported_parts_are_named)
         parts.part = (value);                                                                      \
         refused(&parts, reason);                                                                   \
     } while (0)
-    REFUSED(model_extra, "\"type\":\"WordPiece\",", "model: WordPiece is not");
     REFUSED(model_extra, "\"type\":\"WordLevel\",", "model: WordLevel is not");
     REFUSED(model_extra, "\"dropout\":0.1,", "model: dropout is not");
     REFUSED(model_extra, "\"end_of_word_suffix\":\"</w>\",", "end_of_word_suffix is not");
-    REFUSED(normalizer, "{\"type\":\"BertNormalizer\"}", "normalizer: BertNormalizer is not");
+    REFUSED(normalizer, "{\"type\":\"Rules\"}", "normalizer: Rules is not");
     REFUSED(normalizer, "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"ByteLevel\"}]}",
             "normalizer: ByteLevel is not");
-    REFUSED(pre_tokenizer, "{\"type\":\"BertPreTokenizer\"}", "BertPreTokenizer is not");
+    REFUSED(pre_tokenizer, "{\"type\":\"UnicodeScripts\"}", "UnicodeScripts is not");
     REFUSED(pre_tokenizer,
             "{\"type\":\"Sequence\",\"pretokenizers\":[" BYTE_LEVEL("false", "true") "," BYTE_LEVEL(
                 "false", "true") "]}",
             "pre_tokenizer: ByteLevel twice is not");
-    REFUSED(post_processor, "{\"type\":\"BertProcessing\"}", "BertProcessing is not");
+    REFUSED(post_processor, "{\"type\":\"Rules\"}", "Rules is not");
     REFUSED(post_processor, "{\"type\":\"TemplateProcessing\",\"single\":[]}",
             "exactly one sequence");
-    REFUSED(decoder, "{\"type\":\"WordPiece\"}", "decoder: WordPiece is not");
+    REFUSED(decoder, "{\"type\":\"CTC\"}", "decoder: CTC is not");
     REFUSED(
         decoder,
         "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}",
