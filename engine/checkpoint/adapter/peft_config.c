@@ -7,6 +7,9 @@
 
 #include "common/base/array.h"
 
+/* Each is compiled for each module. */
+enum { MAX_PATTERNS = 1024 };
+
 /* Other kinds of adapters, and parts of them beside A and B. They are off when absent, null, false,
  * or empty. */
 static const struct {
@@ -105,12 +108,29 @@ static bool translate(const char *pattern, char *out, size_t n_bytes)
     return !*pattern;
 }
 
+/* Whether regcomp compiles the pattern to a size in proportion to its own: it writes again what a
+ * brace or a plus repeats, and nested groups multiply that. A reference to a group makes matching
+ * slow. */
+static bool is_small(const char *pattern)
+{
+    for (; *pattern; pattern++) {
+        bool is_escape = pattern[0] == '\\' && pattern[1];
+        bool repeats_group = strchr(")*+?", pattern[0]) && pattern[1] == '+';
+        if (pattern[0] == '{' || repeats_group ||
+            (is_escape && pattern[1] >= '1' && pattern[1] <= '9'))
+            return false;
+        pattern += is_escape;
+    }
+    return true;
+}
+
 static enum baton_err matches(const char *field, const char *pattern, const char *module,
                               bool *found, struct baton_why *why)
 {
     char text[512];
     regex_t regex;
-    if (!translate(pattern, text, sizeof text) || regcomp(&regex, text, REG_EXTENDED | REG_NOSUB))
+    if (!is_small(pattern) || !translate(pattern, text, sizeof text) ||
+        regcomp(&regex, text, REG_EXTENDED | REG_NOSUB))
         return baton_fail(why, BATON_INVALID, "%s: the pattern \"%.80s\" is not supported", field,
                           pattern);
     *found = !regexec(&regex, module, 0, NULL, 0);
@@ -126,6 +146,9 @@ static enum baton_err value_of(const struct baton_json *config, const char *patt
     const struct baton_json *list = baton_json_get(config, patterns);
     if (!is_off(list) && baton_json_kind(list) != BATON_JSON_OBJECT)
         return baton_fail(why, BATON_INVALID, "%s: must be an object", patterns);
+    if (baton_json_size(list) > MAX_PATTERNS)
+        return baton_fail(why, BATON_INVALID, "%s: must have at most %d patterns", patterns,
+                          MAX_PATTERNS);
     for (void *it = baton_json_first(list); it; it = baton_json_next(list, it)) {
         bool found = false;
         enum baton_err err = matches(patterns, baton_json_key(it), module, &found, why);

@@ -483,6 +483,10 @@ TEST(fields_that_the_engine_does_not_compute_are_named)
         {", \"rank_pattern\": {\"q_proj\": 3}", "r: 3 for model.layers.0.self_attn.q_proj"},
         {", \"rank_pattern\": {\"q_proj\": \"x\"}", "rank_pattern"},
         {", \"rank_pattern\": {\"(?=q_proj\": 3}", "rank_pattern: the pattern"},
+        {", \"rank_pattern\": {\"(a{1,99}){1,99}\": 3}", "rank_pattern: the pattern"},
+        {", \"rank_pattern\": {\"(((a+)+)+)+\": 3}", "rank_pattern: the pattern"},
+        {", \"rank_pattern\": {\"((a)*+)*+\": 3}", "rank_pattern: the pattern"},
+        {", \"alpha_pattern\": {\"(a*)\\\\1\": 3}", "alpha_pattern: the pattern"},
         {", \"alpha_pattern\": {\"o_proj\": -1}", "alpha_pattern"},
     };
     char path[PATH_MAX];
