@@ -10,10 +10,11 @@ N_INNOCENT = 12
 def test_a_stall_is_not_remembered_as_slowness():
     """Bound: 0 of the small requests afterwards are refused for a wait that nobody has."""
     with Fleet(gateway_args=["--max-wait-s", 5]) as fleet:
-        fleet.generate(prompt="Once", max_new_tokens=50, ignore_eos=True)
+        alone_s = fleet.generate(prompt="Once", max_new_tokens=50, ignore_eos=True)["e2el_s"]
+        timeout_s = 2 + 40 * alone_s  # all six would take twelve times as long without the stall
 
         def patient(i):
-            body = dict(prompt="Once", max_new_tokens=100, seed=i, timeout_s=2)
+            body = dict(prompt="Once", max_new_tokens=100, seed=i, timeout_s=timeout_s)
             return fleet.request("POST", "/generate", body)[0]
 
         with ThreadPoolExecutor(6) as pool:
