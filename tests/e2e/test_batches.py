@@ -21,7 +21,8 @@ def fleet(folder):
     (folder / "keys").chmod(0o600)
     with Fleet(key=KEY, gateway_args=[
             "--api-keys", folder / "keys", "--chat-template", "chatml", "--files-dir",
-            folder / "stored", "--files-bytes", 8 << 20, "--batch-lines", 4]) as started:
+            folder / "stored", "--files-bytes", 8 << 20, "--batch-lines", 4,
+            "--absence-s", 3600]) as started:  # a gateway that restarts waits for its workers
         yield started
         started.wait_all_free()
 
@@ -138,9 +139,9 @@ def test_a_gateway_that_is_killed_loses_and_doubles_no_line(fleet):
 
 
 def test_a_gateway_that_is_stopped_goes_on_with_its_batches(fleet):
-    batch = create(fleet, [line(str(i), max_tokens=300, ignore_eos=True) for i in range(12)])
+    batch = create(fleet, [line(str(i), max_tokens=120, ignore_eos=True) for i in range(12)])
     asked = fleet.request("POST", "/v1/messages/batches", {"requests": [
-        {"custom_id": str(i), "params": {"max_tokens": 300, "ignore_eos": True, "messages": [
+        {"custom_id": str(i), "params": {"max_tokens": 120, "ignore_eos": True, "messages": [
             {"role": "user", "content": "a"}]}} for i in range(6)]})[1]
     wait_for(lambda: got(fleet, batch)["request_counts"]["completed"], "an answer")
     assert not fleet.gateway.stop()
