@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -276,6 +277,8 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
     uint64_t n_lost = request->output.tokens.n; /* before restart drops the tokens */
     gw_request_restart(request);
     request->n_failures++;
+    free(request->broke);
+    request->broke = strdup(failure->message);
     lifecycle->core->metrics->n_retries++;
     baton_log(BATON_LOG_WARN, "retry", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number), BATON_I("lost_tokens", n_lost),

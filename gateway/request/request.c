@@ -97,6 +97,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_prompt_hashes_fini(request);
     gw_migration_fini(&request->migration);
     free(request->doubted);
+    free(request->broke);
     gw_output_fini(&request->output);
     free(request);
 }

@@ -99,6 +99,7 @@ struct gw_request {
     int64_t deadline_ns;            /* 0: none */
     struct gw_times times;
     uint32_t n_failures;                      /* attempts that broke */
+    char *broke;                              /* why the last of these did; NULL: unknown */
     struct baton_numeric_class numeric_class; /* of the worker that made the last token */
     bool class_changed;                       /* another class made an earlier one */
     bool is_ttft_counted;

@@ -205,19 +205,22 @@ void gw_routing_hand_over(struct gw_routing *routing)
         hand_over(routing, request);
 }
 
-/* A client whose stream had begun gets the cause first, and then why no worker can continue it. */
+/* A client whose request broke gets the cause first, and then why no worker can take it. */
 static void fail(struct gw_routing *routing, struct gw_request *request,
                  const struct gw_failure *failure)
 {
     char message[GW_MAX_BREAK_BYTES + 128];
-    if (!request->migration.n) {
-        gw_lifecycle_fail(routing->lifecycle, request, failure);
-        return;
-    }
-    (void)snprintf(message, sizeof message, "%s, and no other worker can continue it: %s",
-                   request->migration.past->reason, failure->message);
-    gw_lifecycle_fail(routing->lifecycle, request,
-                      &(struct gw_failure){502, "worker_failed", message});
+    struct gw_failure told = *failure;
+    bool has_begun = request->migration.n > 0;
+    const char *cause = has_begun ? request->migration.past->reason : request->broke;
+    if (has_begun)
+        told = (struct gw_failure){502, "worker_failed", message};
+    else if (cause && failure->status >= 500)
+        told.message = message;
+    (void)snprintf(message, sizeof message, "%.*s, and no other worker can %s it: %s",
+                   GW_MAX_BREAK_BYTES - 1, cause ? cause : "", has_begun ? "continue" : "take",
+                   failure->message);
+    gw_lifecycle_fail(routing->lifecycle, request, &told);
 }
 
 /* Routes or fails the first request of the class. False if the queue is empty, or if the request

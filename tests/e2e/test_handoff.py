@@ -172,9 +172,7 @@ def test_a_context_that_can_go_no_way_is_an_error():
         status, answer, _ = fleet.request("POST", "/generate",
                                           {"prompt": ids(40), "max_new_tokens": 4})
         # Once the gateway knows that the path is cut, a retry ends without a worker.
-        assert (status, answer["error"]["message"]) == (
-            503, "no prefill worker reaches a decode worker; try again shortly") or (
-            status in (502, 503) and "(--kv-path shared)" in answer["error"]["message"]), answer
+        assert status in (502, 503) and "(--kv-path shared)" in answer["error"]["message"], answer
         assert "(--kv-path shared)" in fleet.gateway.text()
 
 
