@@ -26,6 +26,7 @@ struct gw_turn {
     /* The stream so far. */
     uint64_t n_events;
     struct baton_buf events; /* waiting to be sent together */
+    bool has_failed;         /* an error ended the stream: no event follows */
 
     /* The output so far (items.h). */
     struct baton_buf items;             /* JSON objects with commas between */

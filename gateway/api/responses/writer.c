@@ -121,20 +121,29 @@ static void write_progress(const struct gw_completion *completion, const char *n
     gw_turn_event_end(&event, turn_of(completion));
 }
 
+/* Ends the stream of which an event is too large, or has no memory: clients would miss it. */
+static void put_error_event(const struct gw_completion *completion)
+{
+    struct gw_turn *turn = turn_of(completion);
+    const struct gw_error error = {
+        .status = 500, .code = "internal_error", .message = "the answer is too large"};
+    struct baton_buf data;
+    baton_buf_reset(&turn->events);
+    baton_buf_init(&data, GW_ANSWER_MAX_BYTES);
+    completion->put_error(&data, &error);
+    gw_sse_event(&turn->events, "error", data.data, data.len);
+    baton_buf_fini(&data);
+    turn->has_failed = true;
+}
+
 static void flush(struct gw_choice *choice)
 {
     struct gw_turn *turn = turn_of(choice->completion);
-    if (baton_buf_err(&turn->events)) {
-        const struct gw_error error = {
-            .status = 500, .code = "internal_error", .message = "the answer is too large"};
-        baton_buf_reset(&turn->events);
-        struct baton_buf data;
-        baton_buf_init(&data, GW_ANSWER_MAX_BYTES);
-        choice->completion->put_error(&data, &error);
-        gw_sse_event(&turn->events, "error", data.data, data.len);
-        baton_buf_fini(&data);
-    }
-    gw_completion_send(choice->completion, choice, &turn->events);
+    bool had_failed = turn->has_failed;
+    if (!had_failed && baton_buf_err(&turn->events))
+        put_error_event(choice->completion);
+    if (!had_failed)
+        gw_completion_send(choice->completion, choice, &turn->events);
     baton_buf_reset(&turn->events);
 }
 
