@@ -1,4 +1,5 @@
 """LoRA adapters through gateway, prefill and decode workers: files, batches, prefixes, kills."""
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -108,6 +109,18 @@ def test_clients_of_other_servers_name_adapters_in_their_ways(files):
             assert texts[0] != texts[1] != texts[2] != texts[0], path
             assert fleet.request("POST", path, {**body, field: "three"})[0] in (400, 404, 422), path
         assert fleet.post("/api/generate", {"model": "one:latest"})["model"]
+
+
+@pytest.mark.parametrize("padding", [0, 20 << 10], ids=["small", "large"])
+def test_texts_are_tokenized_by_an_adapters_name(files, padding):
+    with Fleet(model=LLAMA, prefill=1, decode=1, worker_args=listed(files, "one")) as fleet:
+        fleet.wait_ready(2)
+        for path, body in ("/tokenize", {"text": "Once upon"}), ("/detokenize", {"tokens": [7, 8]}):
+            def ask(model):
+                text = json.dumps({**body, "model": model}) + " " * padding
+                return fleet.request("POST", path, text)[:2]
+            assert ask("one") == ask("llama:one") == ask("llama") and ask("one")[0] == 200
+            assert ask("two")[0] == ask("llama:two")[0] == 404
 
 
 def cached(fleet, **more):

@@ -181,6 +181,23 @@ def test_a_budget_holds_on_every_route(calling):
     assert_is_bound(*told, 4, whole, calling)
 
 
+RAW = {"/v1/completions": {"prompt": "Once"}, "/v1/fim/completions": {"prompt": "a"},
+       "/completion": {"prompt": "Once"}, "/infill": {"input_prefix": "a", "input_suffix": "b"},
+       "/generate_stream": {"inputs": "Once"}, "/generate": {"prompt": "Once"},
+       "/api/generate": {"model": "tale", "prompt": "Once", "raw": True}}
+
+
+@pytest.mark.parametrize("path", RAW)
+def test_where_no_template_opens_reasoning_a_budget_is_refused_by_name(calling, path):
+    told = [({name: 4}, name) for name in ("thinking_token_budget", "reasoning_budget_tokens")]
+    if path not in ("/generate", "/generate_stream"):  # of which the first refuses all unknown
+        told += [({"thinking": {"type": "enabled", "budget_tokens": 4}}, "thinking.budget_tokens"),
+                 ({"reasoning": {"max_tokens": 4}}, "reasoning.max_tokens")]
+    for budget, name in told:
+        status, answer, _ = calling.request("POST", path, {**RAW[path], **budget})
+        assert status in (400, 422) and name in json.dumps(answer), (budget, answer)
+
+
 def test_a_message_may_end_reasoning_that_is_cut_off(calling):
     message, _ = ask(calling, "", **{**FREE, **OPEN, "response_format": None,
                                      "thinking_token_budget": 3,

@@ -4,6 +4,7 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/llamacpp/infill.h"
 #include "gateway/api/llamacpp/writer.h"
+#include "gateway/api/params/thinking.h"
 
 static const struct gw_alias aliases[] = {
     {"repetition_penalty", "repeat_penalty"},
@@ -84,6 +85,7 @@ static int64_t read_shared(struct gw_completion_builder *builder, struct gw_llam
     gw_builder_read_progress(builder);
     gw_field_bool(fields, "timings_per_token", &builder->options.timings_per_token);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
+    gw_thinking_refuse_bounds(fields);
     return read_length(builder);
 }
 

@@ -69,10 +69,12 @@ static void read_rest(struct gw_completion_builder *builder, bool is_chat)
         (void)gw_field(fields, ignored[i]);
     gw_params_read_tier(fields, &builder->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
-    if (is_chat)
+    if (is_chat) {
         gw_fields_refuse(fields, only_of_completions, BATON_N_OF(only_of_completions));
-    else
+    } else {
         gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
+        gw_thinking_refuse_bounds(fields);
+    }
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != builder->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",

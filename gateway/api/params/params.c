@@ -150,19 +150,9 @@ void gw_params_refuse_model(const struct gw_api *api, const char *name, struct g
                    api->names->list[0]);
 }
 
-/* Adapters share the tokenizer of their model, so that routes of texts need not know them. */
 static bool is_served(const struct gw_api *api, const char *name, struct baton_adapter_uses *uses)
 {
-    if (uses && gw_adapters_named(api, name, uses))
-        return true;
-    if (gw_model_names_has(api->names, name))
-        return true;
-    for (int i = 0; !uses && i < api->names->n; i++) {
-        size_t n = strlen(api->names->list[i]);
-        if (!strncmp(name, api->names->list[i], n) && name[n] == ':' && name[n + 1])
-            return true;
-    }
-    return false;
+    return (uses && gw_adapters_named(api, name, uses)) || gw_model_names_has(api->names, name);
 }
 
 void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields,

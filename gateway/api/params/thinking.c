@@ -104,15 +104,36 @@ void gw_thinking_read_reasoning(struct gw_fields *fields, struct baton_chat_inpu
     leave_out_others(fields, "reasoning", reasoning, known, BATON_N_OF(known));
 }
 
+static const char *const bounds[] = {"thinking_token_budget", "thinking_budget",
+                                     "thinking_budget_tokens", "reasoning_budget",
+                                     "reasoning_budget_tokens"};
+
 void gw_thinking_read_bounds(struct gw_fields *fields, struct baton_chat_input *input)
 {
-    static const char *const bounds[] = {"thinking_token_budget", "thinking_budget",
-                                         "thinking_budget_tokens", "reasoning_budget",
-                                         "reasoning_budget_tokens"};
     for (size_t i = 0; i < BATON_N_OF(bounds); i++)
         read_bound(fields, bounds[i], input);
     input->thinking_message = baton_json_string(
         gw_field_of(fields, "reasoning_budget_message", GW_IS_STRING, "a string"), NULL);
+}
+
+/* Whether an object of this name has a bound among its members. */
+static bool has_bound(const struct gw_fields *fields, const char *field, const char *member)
+{
+    const struct baton_json *object = baton_json_get(fields->body, field);
+    return baton_json_kind(object) == BATON_JSON_OBJECT &&
+           baton_json_kind(baton_json_get(object, member)) != BATON_JSON_NULL;
+}
+
+void gw_thinking_refuse_bounds(struct gw_fields *fields)
+{
+    for (size_t i = 0; i < BATON_N_OF(bounds); i++)
+        gw_field_off(fields, bounds[i], -1, "a route of chats");
+    if (has_bound(fields, "thinking", "budget_tokens"))
+        gw_fields_fail(fields, "thinking", "unsupported_field",
+                       "thinking.budget_tokens: only of chats");
+    if (has_bound(fields, "reasoning", "max_tokens"))
+        gw_fields_fail(fields, "reasoning", "unsupported_field",
+                       "reasoning.max_tokens: only of chats");
 }
 
 void gw_thinking_read(struct gw_fields *fields, struct baton_chat_input *input)

@@ -31,6 +31,10 @@ void gw_thinking_read_reasoning(struct gw_fields *fields, struct baton_chat_inpu
 /* Reads the bounds on the reasoning's tokens that have a field of their own. */
 void gw_thinking_read_bounds(struct gw_fields *fields, struct baton_chat_input *input);
 
+/* Refuses these bounds and those of objects on a route whose prompts no template ends, so that
+ * nobody knows whether the output begins with reasoning. */
+void gw_thinking_refuse_bounds(struct gw_fields *fields);
+
 /* Reads Anthropic's field "thinking" alone. */
 void gw_thinking_read_object(struct gw_fields *fields, struct baton_chat_input *input);
 

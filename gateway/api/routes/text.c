@@ -91,6 +91,20 @@ static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
     reply->problem = fields->problem;
 }
 
+/* Adapters share the tokenizer of their model. The pool does not know them. */
+static void read_model(const struct gw_api *api, struct gw_fields *fields, bool is_on_loop)
+{
+    struct baton_adapter_uses unused = {0};
+    gw_params_read_model(api, fields, is_on_loop ? &unused : NULL);
+}
+
+/* Whether the body names what may be an adapter, so that the loop must answer it. */
+static bool names_other(const struct gw_api *api, const struct baton_json *body)
+{
+    const char *name = baton_json_string(baton_json_get(body, "model"), NULL);
+    return name && !gw_model_names_has(api->names, name);
+}
+
 /* The names of llama.cpp and vLLM. */
 static const struct gw_alias aliases[] = {
     {"text", "content"}, {"text", "prompt"}, {"add_special_tokens", "add_special"}};
@@ -122,7 +136,7 @@ static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer
     fields.schema = api->schema;
     fields.dialect = &dialect;
     const struct baton_json *text = read_text(&fields, &wishes);
-    gw_params_read_model(api, &fields, NULL);
+    read_model(api, &fields, tokenizer == api->tokenizer);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_fields_refuse_unknown(&fields);
@@ -203,8 +217,8 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
 bool gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    if (is_chat(body))
-        return false; /* only the loop renders templates */
+    if (is_chat(body) || names_other(api, body))
+        return false; /* only the loop renders templates and knows adapters */
     (void)pthread_mutex_lock(&one_at_a_time);
     tokenize_text(api, api->pool_tokenizer, body, reply);
     (void)pthread_mutex_unlock(&one_at_a_time);
@@ -223,12 +237,12 @@ static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, co
     baton_buf_fini(&text);
 }
 
-bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
-                           struct gw_reply *reply)
+static void detokenize(const struct gw_api *api, const struct baton_json *body, bool is_on_loop,
+                       struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
-    gw_params_read_model(api, &fields, NULL);
+    read_model(api, &fields, is_on_loop);
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;
@@ -245,6 +259,14 @@ bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
         put_detokenized(reply, api, ids, n, skip_special);
     end_fields(&fields, reply);
     free(ids);
+}
+
+bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
+                           struct gw_reply *reply)
+{
+    if (names_other(api, body))
+        return false;
+    detokenize(api, body, false, reply);
     return true;
 }
 
@@ -252,6 +274,6 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
 {
     struct gw_reply reply = {0};
     gw_answer_open(&reply.answer);
-    (void)gw_detokenize_on_pool(api, body, &reply);
+    detokenize(api, body, true, &reply);
     gw_reply_send(&reply, exchange);
 }

@@ -8,6 +8,7 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/json_util.h"
 #include "gateway/api/params/adapters.h"
+#include "gateway/api/params/thinking.h"
 #include "gateway/api/sglang/writer.h"
 
 enum { DEFAULT_NEW_TOKENS = 128 };
@@ -50,6 +51,7 @@ static void read_fixed(struct gw_fields *fields)
     for (size_t i = 0; i < BATON_N_OF(without_effect); i++)
         (void)gw_field(fields, without_effect[i]);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
+    gw_thinking_refuse_bounds(fields);
 }
 
 static void generate(struct gw_api *api, struct gw_exchange *exchange,

@@ -7,6 +7,7 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/json_util.h"
 #include "gateway/api/params/adapters.h"
+#include "gateway/api/params/thinking.h"
 #include "gateway/api/tgi/writer.h"
 
 enum { DEFAULT_NEW_TOKENS = 100 };
@@ -86,6 +87,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     read_prompt(&builder);
     gw_field_int(fields, "max_new_tokens", 1, gw_builder_max_tokens(api), &max_new_tokens);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
+    gw_thinking_refuse_bounds(fields);
     gw_builder_end_fields(&builder);
     gw_prompts_read(api, fields, GW_BATCH_NONE, 1, &builder.prompts);
     gw_builder_start(&builder, &gw_tgi_writer, "max_new_tokens", max_new_tokens,
