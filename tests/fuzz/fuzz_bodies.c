@@ -168,6 +168,19 @@ static void store_response(void)
     baton_buf_fini(&body);
 }
 
+/* A worker that serves two adapters. */
+static void add_worker(struct gw_fleet *fleet)
+{
+    static struct gw_adapter adapters[] = {
+        {.name = "one", .digest = "1", .scale = 1, .rank = 8},
+        {.name = "two", .digest = "2", .scale = 0.5F, .rank = 8}};
+    static struct gw_worker worker = {.state = GW_WORKER_READY,
+                                      .adapters = {.list = adapters, .n = BATON_N_OF(adapters)}};
+    static struct gw_adapter_defaults defaults = {.n = 1, .list = {{.name = "two", .scale = 2}}};
+    gw_worker_list_push_back(&fleet->workers, &worker);
+    api.adapter_defaults = &defaults;
+}
+
 static void open_api(void)
 {
     static struct gw_fleet fleet;
@@ -176,6 +189,7 @@ static void open_api(void)
     check(!baton_tokenizer_open(BATON_SOURCE_DIR "/models/tale", &api.tokenizer, NULL));
     check(!baton_chat_create(&source, "chatml", &chat, NULL));
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
+    add_worker(&fleet);
     api.fleet = &fleet;
     api.chat = chat;
     const struct gw_access_options access = {
