@@ -19,10 +19,11 @@ static const char *const prefixes[] = {
     "",
 };
 
-/* Buffers that older files hold: rotation frequencies and causal masks, which code recomputes. */
+/* Buffers that older files hold: rotation frequencies and causal masks, which code recomputes; and
+ * the scales of a KV cache in 8-bit floats, whose K and V have types of their own here. */
 static const char *const constants[] = {
     ".rotary_emb.inv_freq",   ".attn.bias",    ".attn.masked_bias", ".attention.bias",
-    ".attention.masked_bias", ".position_ids",
+    ".attention.masked_bias", ".position_ids", ".k_scale",          ".v_scale",
 };
 
 const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,

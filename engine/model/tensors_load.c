@@ -1,8 +1,10 @@
 #include "engine/model/tensors_load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/checkpoint/weights/coded.h"
 #include "engine/model/layers.h"
 
 static const struct baton_tensor *find(const struct baton_tensor_names *names,
@@ -104,6 +106,19 @@ static bool is_known(const struct baton_spec *spec, const struct baton_tensor_na
     return false;
 }
 
+/* Whether a tensor is NAME.bias without an effect, beside the codes of NAME.weight. */
+static bool is_idle_bias(const struct baton_weights *weights, const struct baton_tensor *tensor)
+{
+    static const char end[] = ".bias";
+    char weight[BATON_TENSOR_NAME_BYTES];
+    const size_t n = strlen(tensor->name), n_end = sizeof end - 1;
+    if (n < n_end || n >= sizeof weight - 2 || strcmp(tensor->name + n - n_end, end) != 0)
+        return false;
+    (void)snprintf(weight, sizeof weight, "%.*s.weight", (int)(n - n_end), tensor->name);
+    const struct baton_tensor *matrix = baton_weights_find(weights, weight);
+    return matrix && matrix->coded && baton_coded_is_zero_bias(tensor);
+}
+
 /* Refuses a tensor that would change the result if the model knew it. */
 static enum baton_err check_known(const struct baton_spec *spec,
                                   const struct baton_tensor_names *names,
@@ -113,7 +128,7 @@ static enum baton_err check_known(const struct baton_spec *spec,
     const struct baton_tensor *tensor;
     for (size_t i = 0; (tensor = baton_weights_at(weights, i)); i++)
         if (!is_known(spec, names, prefix, tensor->name) &&
-            !baton_tensor_is_ignored(names, prefix, tensor->name))
+            !baton_tensor_is_ignored(names, prefix, tensor->name) && !is_idle_bias(weights, tensor))
             return baton_fail(why, BATON_INVALID,
                               "tensor %s: the model that its configuration describes has none",
                               tensor->name);

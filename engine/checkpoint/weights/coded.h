@@ -52,6 +52,9 @@ enum baton_err baton_coded_find(const struct baton_tensor **tensors, size_t *n_t
                                 struct baton_why *why) BATON_MUST_CHECK;
 void baton_coded_fini(struct baton_coded_list *list);
 
+/* Whether a tensor is all zeros: the bias that GPTQ's writers gave to each of their matrices. */
+bool baton_coded_is_zero_bias(const struct baton_tensor *bias);
+
 /* Reads n outputs from `first` on as float [n][n_in]. Any thread. */
 void baton_coded_read(const struct baton_coded *coded, int first, int n, float *rows);
 

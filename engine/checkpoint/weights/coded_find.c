@@ -239,14 +239,26 @@ static enum baton_err take_zeros(const struct parts *parts, struct baton_coded *
     return BATON_OK;
 }
 
+/* Whether scales alone tell the groups of inputs. Where the size of a group, in practice a power of
+ * two, does not divide the inputs, the last group is shorter: then their quotient is the size of no
+ * group, and lies between two powers. */
+static bool are_even(const struct baton_coded *coded)
+{
+    return coded->in_group == coded->n_in || !(coded->in_group & (coded->in_group - 1));
+}
+
 /* Inputs' groups matter only where they are not in order. */
 static enum baton_err take_groups(const struct parts *parts, struct baton_coded *coded,
                                   struct baton_why *why)
 {
     const struct baton_tensor *g_idx = parts->g_idx;
     bool in_order = true;
-    if (!g_idx || coded->form == BATON_CODED_ROWS)
+    if (coded->form == BATON_CODED_ROWS)
         return BATON_OK;
+    if (!g_idx)
+        return are_even(coded)
+                   ? BATON_OK
+                   : refuse(parts->scales, "groups of a power of two of inputs, or g_idx", why);
     if (g_idx->dtype != BATON_ELEMENT_I32 || g_idx->n_dims != 1 || g_idx->shape[0] != coded->n_in)
         return refuse(g_idx, "dtype I32 and a number for each input", why);
     for (int k = 0; k < coded->n_in; k++) {
@@ -365,6 +377,14 @@ enum baton_err baton_coded_find(const struct baton_tensor **tensors, size_t *n_t
         if (is_codes(tensors[i]))
             err = add(tensors, *n_tensors, tensors[i], list, &name, why);
     return err ? err : drop_parts(tensors, n_tensors);
+}
+
+bool baton_coded_is_zero_bias(const struct baton_tensor *bias)
+{
+    size_t i = 0;
+    while (i < bias->n_bytes && !bias->data[i])
+        i++;
+    return i == bias->n_bytes;
 }
 
 void baton_coded_fini(struct baton_coded_list *list)

@@ -110,8 +110,19 @@ static void list_all(struct baton_weights *weights)
                  weights->gguf->shards[i].file.n_tensors);
 }
 
-/* Sorts all tensors by name, for bsearch. A name in two shards is refused, because either tensor
+/* Sorts all tensors by name, for bsearch. A name that two have is refused, because either tensor
  * could be the right one. */
+static enum baton_err sort_names(struct baton_weights *weights, const char *path,
+                                 const char *reason, struct baton_why *why)
+{
+    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    for (size_t i = 1; i < weights->n_tensors; i++)
+        if (!strcmp(weights->by_name[i - 1]->name, weights->by_name[i]->name))
+            return baton_fail(why, BATON_INVALID, "%s: tensor %s is %s", path,
+                              weights->by_name[i]->name, reason);
+    return BATON_OK;
+}
+
 static enum baton_err index_names(struct baton_weights *weights, const char *path,
                                   struct baton_why *why)
 {
@@ -119,12 +130,7 @@ static enum baton_err index_names(struct baton_weights *weights, const char *pat
     if (!weights->by_name)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
     list_all(weights);
-    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
-    for (size_t i = 1; i < weights->n_tensors; i++)
-        if (!strcmp(weights->by_name[i - 1]->name, weights->by_name[i]->name))
-            return baton_fail(why, BATON_INVALID, "%s: tensor %s is in two files", path,
-                              weights->by_name[i]->name);
-    return BATON_OK;
+    return sort_names(weights, path, "in two files", why);
 }
 
 /* Replaces the tensors of coded matrices by one for each, of which there are never more. */
@@ -140,8 +146,7 @@ static enum baton_err join_coded(struct baton_weights *weights, const char *path
         return BATON_OK;
     weights->n_tensors =
         list(weights, weights->n_tensors, weights->coded.tensors, weights->coded.n);
-    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
-    return BATON_OK;
+    return sort_names(weights, path, "there both as codes and as numbers", why);
 }
 
 static enum baton_err join_scales(struct baton_weights *weights, const char *path,
