@@ -51,9 +51,10 @@ def run(*argv):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def check_same(tmp_path, model, file, texts):
+def check_same(tmp_path, model, file, texts, *compared):
     (tmp_path / "texts.json").write_text(json.dumps(texts))
-    done = run(BIN / "golden_same_tokenizer", model, file, tmp_path / "texts.json")
+    done = run(BIN / "golden_same_tokenizer", model, file, tmp_path / "texts.json",
+               *compared)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
@@ -69,6 +70,17 @@ def test_a_file_gives_the_ids_of_hugging_faces_library(tmp_path, kind):
     file = write(tmp_path / "model.gguf", read(kind), *KINDS[kind])
     done = run(BIN / "golden_tokenizer", file, FIXTURES / kind / "vectors.json", "-", 21)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_word_pieces_have_the_ids_of_the_directory(tmp_path):
+    """An unknown word's text differs: no space of a word's beginning is before it in a file."""
+    tokenizer = read("bert-wordpiece")
+    keys = gguf_tokenizer.keys(tokenizer, bos="[CLS]", eos="[SEP]")
+    keys["tokenizer.ggml.unknown_token_id"] = tokenizer["model"]["vocab"]["[UNK]"]
+    keys["tokenizer.ggml.add_eos_token"] = True
+    gguf.write(tmp_path / "model.gguf", {"general.architecture": "bert", **keys}, {})
+    texts = random_texts(random.Random(8), tokenizer, N_TEXTS)
+    check_same(tmp_path, FIXTURES / "bert-wordpiece", tmp_path / "model.gguf", texts, "ids")
 
 
 def test_files_do_not_tell_metaspace_from_a_space_that_is_always_put_first(tmp_path):

@@ -27,8 +27,16 @@ def tokens_of(tokenizer, n_vocab):
             rows[token["id"]] = content, CONTROL
         else:
             rows[token["id"]] = content.replace(SPACE, " "), USER_DEFINED
+    if tokenizer["model"]["type"] == "WordPiece":
+        rows = {i: (token if kind == CONTROL else wordpiece(token), kind)
+                for i, (token, kind) in rows.items()}
     n = max(n_vocab or 0, max(rows) + 1)
     return [rows.get(i, (f"[PAD{i}]", UNUSED)) for i in range(n)]
+
+
+def wordpiece(token):
+    """A file marks the pieces that begin a word, in place of those that continue one."""
+    return token[2:] if token.startswith("##") else SPACE + token
 
 
 def scores_of(tokenizer, rows):
@@ -63,6 +71,8 @@ def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
             "tokenizer.ggml.token_type": [kind for _, kind in rows]}
     if tokenizer["model"]["type"] == "Unigram":
         made["tokenizer.ggml.model"] = "t5"
+    elif tokenizer["model"]["type"] == "WordPiece":
+        made["tokenizer.ggml.model"] = "bert"
     elif pre == "gemma4":
         made["tokenizer.ggml.model"] = "gemma4"
         made["tokenizer.ggml.merges"] = merges_of(tokenizer)
@@ -74,7 +84,7 @@ def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
     else:
         made["tokenizer.ggml.model"] = "gpt2"
         made["tokenizer.ggml.merges"] = merges_of(tokenizer)
-    if made["tokenizer.ggml.model"] not in ("gpt2", "gemma4"):
+    if made["tokenizer.ggml.model"] not in ("gpt2", "gemma4", "bert"):
         made["tokenizer.ggml.scores"] = scores_of(tokenizer, rows)
     for step in normalizers:
         if step["type"] == "Precompiled":
