@@ -27,7 +27,7 @@ const struct baton_unserved baton_unserved[] = {
     {"bloom, mpt", "bloom, mpt", "ALiBi positions"},
     {"mllama, mllama_text_model", "", "layers that attend to pictures"},
     {"glm_ocr, clip, siglip", "clip", "pictures; give the file of a language model"},
-    {"whisper, bart, mt5", "t5", "an encoder beside the decoder"},
+    {"whisper, bart, t5, mt5", "t5", "an encoder beside the decoder"},
 };
 /* clang-format on */
 
