@@ -1,11 +1,13 @@
 #include "engine/model/adapter.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/arch/arch.h"
 #include "engine/checkpoint/adapter/adapter_file.h"
+#include "engine/checkpoint/gguf/config.h"
 #include "engine/checkpoint/weights/weights.h"
 #include "engine/model/layers.h"
 #include "engine/model/packing.h"
@@ -76,6 +78,39 @@ static enum baton_err find_up(struct loading *loading, const char *tensor, struc
                                      up_shape, &part->up, loading->why);
 }
 
+/* Refuses values that are no numbers, which would make every logit one that is none. */
+static enum baton_err check_numbers(const struct loading *loading,
+                                    const struct baton_tensor *tensor, int n_rows, int n_columns)
+{
+    const struct baton_weights_source source = {
+        .n_out = n_rows,
+        .n_in = n_columns,
+        .n_slices = 1,
+        .slices = {{.tensor = tensor, .n = n_rows, .n_stored = n_rows}}};
+    float *row = malloc((size_t)n_columns * sizeof *row);
+    enum baton_err err = row ? BATON_OK : BATON_NO_MEMORY;
+    for (int r = 0; r < n_rows && !err; r++) {
+        baton_weights_read(&source, r, 1, row);
+        for (int k = 0; k < n_columns && !err; k++)
+            if (!isfinite(row[k]))
+                err = baton_fail(loading->why, BATON_INVALID,
+                                 "tensor %s: row %d has a value that is no finite number",
+                                 tensor->name, r);
+    }
+    free(row);
+    return err;
+}
+
+/* Once, while the adapter has no slab. */
+static enum baton_err check_part(const struct loading *loading, const struct part *part,
+                                 int n_columns)
+{
+    if (loading->adapter->slab)
+        return BATON_OK;
+    enum baton_err err = check_numbers(loading, part->down, part->rank, n_columns);
+    return err ? err : check_numbers(loading, part->up, part->named.n_rows, part->rank);
+}
+
 static enum baton_err add_part(struct loading *loading, const struct baton_array *array,
                                const struct baton_tensor_row *row, struct parts *parts)
 {
@@ -93,6 +128,8 @@ static enum baton_err add_part(struct loading *loading, const struct baton_array
         return baton_fail(loading->why, BATON_INVALID, "tensor %s: the same rows have another one",
                           down->name);
     enum baton_err err = find_up(loading, tensor, &part, array->n_columns);
+    if (!err)
+        err = check_part(loading, &part, array->n_columns);
     if (!err)
         err = baton_adapter_file_scale(loading->file, tensor, part.rank, &part.scale, loading->why);
     if (err)
@@ -134,8 +171,9 @@ static enum baton_err check_known(const struct loading *loading)
     for (size_t i = 0; (tensor = baton_weights_at(loading->file->weights, i)); i++)
         if (!is_used(loading, tensor))
             return baton_fail(loading->why, BATON_INVALID,
-                              "tensor %.160s: adapters change the projections of attention and of "
-                              "dense MLPs of this model, and nothing else",
+                              "tensor %.160s: has no other half, or is of none of the matrices "
+                              "that adapters change: projections of this model's attention and "
+                              "dense MLPs",
                               tensor->name);
     if (!loading->n_used)
         return baton_fail(loading->why, BATON_INVALID, "it has no tensors");
@@ -277,6 +315,18 @@ static const struct baton_tensor_names *names_of(const struct baton_model *model
     return is_gguf ? model->arch->gguf : model->arch->tensors;
 }
 
+/* A GGUF file says of which family its model is; PEFT's do not. */
+static enum baton_err check_arch(const struct baton_model *model,
+                                 const struct baton_adapter_file *file, struct baton_why *why)
+{
+    const char *type = model->arch ? model->arch->model_type : "";
+    if (!file->is_gguf || !baton_gguf_arch_of(type) || baton_gguf_arch_holds(file->arch, type))
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "general.architecture: \"%s\" is not that of the model, which is of type %s",
+                      file->arch, type);
+}
+
 static enum baton_err load(const struct baton_model *model, const struct baton_adapter_file *file,
                            struct baton_adapter *adapter, struct baton_why *why)
 {
@@ -287,7 +337,9 @@ static enum baton_err load(const struct baton_model *model, const struct baton_a
                               .why = why};
     if (!loading.names)
         return baton_fail(why, BATON_INVALID, "the model's family has no names for its tensors");
-    enum baton_err err = fill(&loading);
+    enum baton_err err = check_arch(model, file, why);
+    if (!err)
+        err = fill(&loading);
     free(loading.used);
     memcpy(adapter->info.digest, file->digest, sizeof adapter->info.digest);
     if (err == BATON_NO_MEMORY)

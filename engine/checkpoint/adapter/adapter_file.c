@@ -53,6 +53,14 @@ static enum baton_err check_gguf(const struct baton_gguf *metadata, double *alph
     return BATON_OK;
 }
 
+static void read_arch(const struct baton_gguf *metadata, struct baton_adapter_file *file)
+{
+    struct baton_gguf_text arch;
+    if (baton_gguf_text(baton_gguf_find(metadata, "general.architecture"), &arch) &&
+        arch.n < sizeof file->arch)
+        memcpy(file->arch, arch.bytes, arch.n);
+}
+
 static enum baton_err open_gguf(const char *path, struct baton_adapter_file *file,
                                 struct baton_why *why)
 {
@@ -61,6 +69,7 @@ static enum baton_err open_gguf(const char *path, struct baton_adapter_file *fil
     enum baton_err err = baton_gguf_model_open(path, &gguf, why);
     if (err)
         return err;
+    read_arch(baton_gguf_model_metadata(gguf), file);
     err = check_gguf(baton_gguf_model_metadata(gguf), &file->alpha, &reason);
     baton_gguf_model_close(gguf);
     if (err)

@@ -27,6 +27,7 @@ struct baton_weights;
 struct baton_adapter_file {
     struct baton_weights *weights;
     bool is_gguf;
+    char arch[32]; /* a GGUF file's general.architecture; "": it is absent, or longer */
     double alpha;
     struct baton_json *config; /* PEFT's; NULL for GGUF */
     char digest[BATON_SHA256_HEX];

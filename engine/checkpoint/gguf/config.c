@@ -89,6 +89,14 @@ const char *baton_gguf_arch_of(const char *model_type)
     return NULL;
 }
 
+bool baton_gguf_arch_holds(const char *arch, const char *model_type)
+{
+    for (int i = 0; i < N_FAMILIES; i++)
+        if (!strcmp(families[i].arch, arch) && !strcmp(families[i].model_type, model_type))
+            return true;
+    return false;
+}
+
 /* ---- all together ---- */
 
 static enum baton_err put_parallel(READING *reading)

@@ -26,5 +26,8 @@ enum baton_err baton_gguf_config_read(const struct baton_gguf_model *model,
 /* Returns general.architecture of files that hold models of this type; NULL when there are no such
  * files. */
 const char *baton_gguf_arch_of(const char *model_type);
+/* Whether files of this general.architecture may hold models of this type, of which there are
+ * files at all. */
+bool baton_gguf_arch_holds(const char *arch, const char *model_type);
 
 #endif
