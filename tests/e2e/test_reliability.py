@@ -43,6 +43,19 @@ def test_every_attack_is_in_the_table(known):
     assert len(attacks) >= 10 and attacks == set(re.findall(r"`(attack\.\w+)`", table))
 
 
+def test_every_defence_names_its_test():
+    table = (ROOT / "SECURITY.md").read_text().split("| interface |")[1].split("\n\n")[0]
+    rows = table.splitlines()[2:]
+    assert len(rows) > 15
+    assert not [row for row in rows if not re.search(rf"`({KINDS})\.\w+`", row)]
+
+
+def test_every_fuzzer_is_in_the_table():
+    table = DOCUMENT.split("| author of the bytes |")[1].split("\n\n")[0]
+    drivers = {path.stem.removeprefix("fuzz_") for path in (ROOT / "tests/fuzz").glob("fuzz_*.c")}
+    assert drivers == set(re.findall(r"`(\w+)`", table))
+
+
 def test_every_row_has_a_test():
     rows = re.split(r"^- ", FAILURES, flags=re.M)[1:]
     assert len(rows) > 15
