@@ -144,10 +144,12 @@ def test_adapters_share_no_prefix(files, arguments):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--speculation", "prompt_lookup"], ["--prefill-split", 2, "--prefill-split-min-tokens", 32]],
-    ids=str)
+    ["--speculation", "prompt_lookup"], ["--speculation", "draft_model"],
+    ["--prefill-split", 2, "--prefill-split-min-tokens", 32]], ids=str)
 def test_other_ways_to_compute_say_the_same(files, arguments):
+    """A draft model guesses without the adapter, and the model verifies with it."""
     prefill = 2 if "--prefill-split" in arguments else 1
+    decode_args = ["--draft-model", LLAMA] if "draft_model" in arguments else []
     with Fleet(model=LLAMA, worker_args=listed(files, "one", "two")) as fleet:
         expected, plain = ids(fleet, "one", prompt=LONG), ids(fleet, prompt=LONG)
         naive = fleet.post("/generate", {"prompt": LONG, "max_new_tokens": 24, "temperature": 0,
@@ -155,12 +157,14 @@ def test_other_ways_to_compute_say_the_same(files, arguments):
         assert naive["generated_text"] == expected
     for chunk in 16, 48:
         with Fleet(model=LLAMA, prefill=prefill, gateway_args=arguments,
-                   prefill_args=["--chunk", chunk],
+                   prefill_args=["--chunk", chunk], decode_args=decode_args,
                    worker_args=listed(files, "one", "two")) as fleet:
             assert ids(fleet, "one", prompt=LONG) == expected
             assert ids(fleet, prompt=LONG) == plain
             if prefill == 2:
                 assert fleet.metrics()["baton_split_prefills_total"]
+            if decode_args:
+                assert fleet.metrics()['baton_drafted_tokens_total{mode="draft_model"}']
 
 
 def test_a_migrated_request_keeps_its_adapter(files):
@@ -205,6 +209,27 @@ def test_adapters_come_and_go_on_every_worker(files, plain):
         drop(fleet, "one")
         assert not any(worker["adapters"] for worker in fleet.fleet())
         assert drop(fleet, "one", 404)["error"]["param"] == "lora_name"
+        fleet.post("/v1/completions", {**BODY, "model": "one"}, 404)
+        assert ids(fleet) == plain
+
+
+def test_a_request_keeps_its_adapter_while_it_is_dropped(files, plain):
+    unread = dict(prompt=PROMPT, max_new_tokens=80, temperature=0, ignore_eos=True, explain=20)
+    with Fleet(model=LLAMA, worker_args=["--enable-lora"]) as fleet:
+        load(fleet, "one", files["one"])
+        said, whole = ids(fleet, "one"), fleet.generate(**unread, lora=[{"name": "one"}])
+        with ThreadPoolExecutor(8) as pool:
+            names = ["one", None] * 8
+            pending = [pool.submit(ids, fleet, name) for name in names]
+            for _ in range(3):  # meanwhile others come and go
+                load(fleet, "two", files["two"])
+                drop(fleet, "two")
+            assert [each.result() for each in pending] == [said if name else plain
+                                                           for name in names]
+        stream = fleet.stream(**unread, lora=[{"name": "one"}])
+        drop(fleet, "one")
+        assert fleet.open("DECODING") == 1
+        assert stream.text()[0] == whole["generated_text"]
         fleet.post("/v1/completions", {**BODY, "model": "one"}, 404)
         assert ids(fleet) == plain
 

@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 from baton_program import BATON, PATIENT, Up, baton, environment
 from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
+from lora_files import LLAMA, write_peft
 from programs import PROGRAMS, is_alive, run
 
 
@@ -184,6 +185,23 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(state):
         assert re.search(r"(prefill|decode)-0 ended with status 1 before the fleet was ready",
                          up.popen.stderr.read())
         assert not list(state.glob("*.pid"))
+
+
+def test_adapters_are_given_to_all_workers(state, tmp_path):
+    """--lora NAME=PATH, which one worker's request needs on both."""
+    adapter = write_peft(tmp_path / "adapter", 1)
+    with Up(state, "--model", LLAMA, "--lora", f"one={adapter},half={adapter}:0.5") as up:
+        up.wait_ready()
+
+        def said(**more):
+            body = json.dumps(dict(prompt=[5, 9, 30], max_tokens=20, temperature=0, **more)).encode()
+            request = urllib.request.Request(f"http://127.0.0.1:{up.port}/v1/completions", body,
+                                             {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["choices"][0]["text"]
+        assert len({said(), said(model="one"), said(model="llama:half")}) == 3
+    with Up(state, "--model", LLAMA, "--lora", f"one={tmp_path}") as up:
+        assert up.end() != 0 and "adapter_config.json" in "".join(up.seen)
 
 
 def test_a_draft_model_drafts_for_all_requests(state):
