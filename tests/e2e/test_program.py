@@ -194,8 +194,9 @@ def test_adapters_are_given_to_all_workers(state, tmp_path):
         up.wait_ready()
 
         def said(**more):
-            body = json.dumps(dict(prompt=[5, 9, 30], max_tokens=20, temperature=0, **more)).encode()
-            request = urllib.request.Request(f"http://127.0.0.1:{up.port}/v1/completions", body,
+            body = dict(prompt=[5, 9, 30], max_tokens=20, temperature=0, **more)
+            request = urllib.request.Request(f"http://127.0.0.1:{up.port}/v1/completions",
+                                             json.dumps(body).encode(),
                                              {"Content-Type": "application/json"})
             with urllib.request.urlopen(request) as answer:
                 return json.load(answer)["choices"][0]["text"]
