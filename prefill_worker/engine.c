@@ -97,12 +97,18 @@ static bool ends_here(const struct pf_chunk *chunk)
     return chunk->job->seq.n_tokens + chunk->n_tokens == chunk->job->n_prompt;
 }
 
+/* Whether the prompt's end has a row of logits, for a token or for a score. */
+static bool wants_logits(const struct pf_job *job)
+{
+    return !job->pooling || job->n_logit_ids;
+}
+
 /* The number of the chunk's last rows that contribute to the job's embedding. */
 static int n_pooled(const struct pf_chunk *chunk)
 {
     if (chunk->job->pooling == BATON_POOLING_MEAN)
         return chunk->n_tokens;
-    return chunk->job->pooling && ends_here(chunk);
+    return chunk->job->pooling && !wants_logits(chunk->job) && ends_here(chunk);
 }
 
 static enum baton_err run_packed(struct pf_engine *engine)
@@ -114,7 +120,7 @@ static enum baton_err run_packed(struct pf_engine *engine)
         chunks[i] = (struct baton_chunk){.seq = &job->seq,
                                          .tokens = job->tokens + job->seq.n_tokens,
                                          .n_tokens = chunk->n_tokens,
-                                         .n_logits = !job->pooling && ends_here(chunk),
+                                         .n_logits = wants_logits(job) && ends_here(chunk),
                                          .n_pooled = n_pooled(chunk),
                                          .pooled = job->pooled,
                                          .pools_first = job->pooling == BATON_POOLING_CLS,
@@ -179,22 +185,35 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
         atomic_store(&job->canceled, true);
 }
 
-static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
+static void send_values(struct pf_job *job, const float *values, int n, int64_t computed_ns)
 {
-    int n_embd = info_of(engine)->n_embd, n_pooled = info_of(engine)->n_pooled;
-    int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
     bool is_finite = true;
-    for (int i = 0; i < n_embd; i++)
-        engine->state[i] = (float)(job->pooled[i] / n_rows);
-    baton_engine_pool(engine->engine, engine->state, 1, engine->embedding);
-    for (int i = 0; i < n_pooled; i++)
-        is_finite = is_finite && isfinite(engine->embedding[i]);
+    for (int i = 0; i < n; i++)
+        is_finite = is_finite && isfinite(values[i]);
     if (is_finite)
-        pf_answer_embedding(job, engine->embedding, n_pooled, computed_ns);
+        pf_answer_embedding(job, values, n, computed_ns);
     else
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL,
                           "the embedding is not finite");
     job->has_first_token = job->done = true;
+}
+
+static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
+{
+    int n_embd = info_of(engine)->n_embd;
+    int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
+    for (int i = 0; i < n_embd; i++)
+        engine->state[i] = (float)(job->pooled[i] / n_rows);
+    baton_engine_pool(engine->engine, engine->state, 1, engine->embedding);
+    send_values(job, engine->embedding, info_of(engine)->n_pooled, computed_ns);
+}
+
+static void send_logits(struct pf_job *job, const float *logits, int64_t computed_ns)
+{
+    float values[BATON_MAX_LOGIT_IDS];
+    for (int i = 0; i < job->n_logit_ids; i++)
+        values[i] = logits[job->logit_ids[i]];
+    send_values(job, values, job->n_logit_ids, computed_ns);
 }
 
 /* Whether the step gave way to other prompts. It is not a failure, and the step will run again. */
@@ -234,14 +253,15 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
                 pf_answer_progress(job);
             continue;
         }
-        if (job->pooling) {
-            if (!atomic_load(&job->canceled))
-                send_embedding(engine, job, computed_ns);
-            continue; /* an embedding has no row of logits */
-        }
-        if (!atomic_load(&job->canceled)) /* a canceled job has a row of logits too */
+        bool is_wanted = !atomic_load(&job->canceled); /* a canceled job has a row of logits too */
+        if (is_wanted && job->n_logit_ids)
+            send_logits(job, logits, computed_ns);
+        else if (is_wanted && job->pooling)
+            send_embedding(engine, job, computed_ns);
+        else if (is_wanted)
             sample_token(engine, job, logits, begin_ns, computed_ns);
-        logits += n_vocab;
+        if (wants_logits(job)) /* an embedding has none */
+            logits += n_vocab;
     }
 }
 

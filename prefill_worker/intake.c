@@ -33,6 +33,10 @@ static enum baton_err check(const struct baton_model_facts *facts,
         return baton_fail(why, BATON_INVALID, "pooling: an encoder generates no tokens");
     if (!facts->is_encoder && request->pooling == BATON__V1__POOLING__POOLING_CLS)
         return baton_fail(why, BATON_INVALID, "pooling: cls is for encoders alone");
+    if (facts->is_encoder && request->n_logit_ids)
+        return baton_fail(why, BATON_INVALID, "logit_ids: an encoder has no logits");
+    if (!baton_prompt_is_valid(request->logit_ids, request->n_logit_ids, facts->n_vocab))
+        return baton_fail(why, BATON_INVALID, "logit_ids: must be ids below the vocabulary size");
     if (request->naive &&
         (request->max_new_tokens < 1 || request->max_new_tokens > context - n + 1))
         return baton_fail(why, BATON_INVALID, "max_new_tokens: must be 1..%zu", context - n + 1);
@@ -85,6 +89,9 @@ static enum baton_err set_pooling(struct pf_job *job, int n_embd,
         return BATON_OK;
     job->pooling = (enum baton_pooling)request->pooling;
     job->n_first_part = (int)request->n_first_part;
+    job->n_logit_ids = (int)request->n_logit_ids;
+    if (job->n_logit_ids)
+        memcpy(job->logit_ids, request->logit_ids, request->n_logit_ids * sizeof *job->logit_ids);
     job->pooled = calloc((size_t)n_embd, sizeof *job->pooled);
     return job->pooled ? BATON_OK : BATON_NO_MEMORY;
 }

@@ -51,7 +51,9 @@ struct pf_job {
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs, prompt_progress;
     enum baton_priority priority;
-    enum baton_pooling pooling;         /* NONE: a token is wanted, not an embedding */
+    enum baton_pooling pooling;              /* NONE: a token is wanted, not an embedding */
+    uint32_t logit_ids[BATON_MAX_LOGIT_IDS]; /* whose logits are wanted, in place of a state */
+    int n_logit_ids;
     struct baton_adapter_hold adapters; /* main thread; seq borrows its blend */
     struct baton_seq seq;
 

@@ -121,6 +121,8 @@ struct baton_tokenizer_steps {
     /* The ids that the post-processor puts around a text. */
     uint32_t first_ids[BATON_TOKENIZER_MAX_ENDS], last_ids[BATON_TOKENIZER_MAX_ENDS];
     int n_first, n_last;
+    uint32_t between_ids[BATON_TOKENIZER_MAX_ENDS]; /* between the two texts of a pair */
+    int n_between;
 };
 
 #endif

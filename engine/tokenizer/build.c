@@ -344,23 +344,31 @@ static enum baton_err fill_added(struct builder *b)
 
 /* ---- special tokens around a prompt, and all parts ---- */
 
+static enum baton_err fill_end(struct builder *b, const uint32_t *ids, int n, uint32_t *own,
+                               int *n_own)
+{
+    for (int i = 0; i < n; i++) {
+        size_t n_bytes;
+        if (!baton_vocab_bytes(&b->tokenizer->vocab, ids[i], &n_bytes))
+            return baton_fail(b->why, BATON_INVALID, "post_processor: id %u has no token",
+                              (unsigned)ids[i]);
+        own[i] = ids[i];
+    }
+    *n_own = n;
+    return BATON_OK;
+}
+
 static enum baton_err fill_ends(struct builder *b)
 {
     const struct baton_tokenizer_steps *steps = &b->tables->steps;
     struct baton_tokenizer *tokenizer = b->tokenizer;
-    for (int i = 0; i < steps->n_first + steps->n_last; i++) {
-        uint32_t id =
-            i < steps->n_first ? steps->first_ids[i] : steps->last_ids[i - steps->n_first];
-        size_t n;
-        if (!baton_vocab_bytes(&tokenizer->vocab, id, &n))
-            return baton_fail(b->why, BATON_INVALID, "post_processor: id %u has no token",
-                              (unsigned)id);
-    }
-    memcpy(tokenizer->first_ids, steps->first_ids, sizeof tokenizer->first_ids);
-    memcpy(tokenizer->last_ids, steps->last_ids, sizeof tokenizer->last_ids);
-    tokenizer->n_first = steps->n_first;
-    tokenizer->n_last = steps->n_last;
-    return BATON_OK;
+    enum baton_err err =
+        fill_end(b, steps->first_ids, steps->n_first, tokenizer->first_ids, &tokenizer->n_first);
+    if (!err)
+        err = fill_end(b, steps->last_ids, steps->n_last, tokenizer->last_ids, &tokenizer->n_last);
+    return err ? err
+               : fill_end(b, steps->between_ids, steps->n_between, tokenizer->between_ids,
+                          &tokenizer->n_between);
 }
 
 /* True when the normalizer may remove the start of a text, and a step must know where it begins. */

@@ -44,6 +44,8 @@ struct baton_tokenizer {
     struct baton_pretokenizer *pretokenizer;
     uint32_t first_ids[BATON_TOKENIZER_MAX_ENDS], last_ids[BATON_TOKENIZER_MAX_ENDS];
     int n_first, n_last;
+    uint32_t between_ids[BATON_TOKENIZER_MAX_ENDS];
+    int n_between;
     /* a word of n bytes has at least n / this tokens; 0: perhaps one */
     size_t word_bytes_per_token;
     size_t text_bytes_per_token; /* the same for a text */

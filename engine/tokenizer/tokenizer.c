@@ -132,6 +132,16 @@ bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const c
     return token != NULL;
 }
 
+struct baton_pair_ends baton_tokenizer_pair_ends(const struct baton_tokenizer *tokenizer)
+{
+    return (struct baton_pair_ends){.first = tokenizer->first_ids,
+                                    .between = tokenizer->between_ids,
+                                    .last = tokenizer->last_ids,
+                                    .n_first = tokenizer->n_first,
+                                    .n_between = tokenizer->n_between,
+                                    .n_last = tokenizer->n_last};
+}
+
 bool baton_tokenizer_exceeds(const struct baton_tokenizer *tokenizer, size_t n, size_t max_tokens)
 {
     size_t most = tokenizer->text_bytes_per_token;

@@ -69,6 +69,14 @@ enum baton_err baton_tokenizer_encode_prompt(struct baton_tokenizer *tokenizer, 
                                              size_t n, size_t max_tokens, struct baton_tokens *out,
                                              struct baton_why *why) BATON_MUST_CHECK;
 
+/* The special tokens of a model that reads pairs of texts: before the first text, between the two,
+ * and after the second. Borrowed from the tokenizer. */
+struct baton_pair_ends {
+    const uint32_t *first, *between, *last;
+    int n_first, n_between, n_last;
+};
+struct baton_pair_ends baton_tokenizer_pair_ends(const struct baton_tokenizer *tokenizer);
+
 /* True when any text of n bytes must have more than max_tokens, which its length alone shows. */
 bool baton_tokenizer_exceeds(const struct baton_tokenizer *tokenizer, size_t n, size_t max_tokens);
 

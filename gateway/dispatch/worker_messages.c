@@ -228,7 +228,8 @@ static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher
         502, "worker_failed", "the worker reports more cached tokens than the prompt has"};
     static const struct gw_failure width = {
         502, "worker_failed", "the worker sent an embedding of another width than the model's"};
-    int64_t n_embd = dispatcher->core->detokenizer.facts->n_pooled;
+    int64_t n_embd =
+        request->params.asks ? GW_N_ANSWERS : dispatcher->core->detokenizer.facts->n_pooled;
     if (embedding->cached_tokens > request->params.prompt.n)
         return &cached;
     return n_embd && embedding->n_values != (uint64_t)n_embd ? &width : NULL;

@@ -149,6 +149,8 @@ void gw_command_prefill(struct gw_request *request)
     prefill.deadline_ms = left_ms(request);
     prefill.pooling = (Baton__V1__Pooling)request->params.pooling;
     prefill.n_first_part = request->params.n_first_part;
+    prefill.logit_ids = request->params.logit_ids;
+    prefill.n_logit_ids = request->params.asks ? GW_N_ANSWERS : 0;
     prefill.naive = !request->params.kv_cache;
     prefill.max_new_tokens = (uint32_t)gw_request_n_more(request);
     prefill.credit_tokens = credit_now(request);

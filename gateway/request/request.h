@@ -51,6 +51,9 @@ enum gw_state {
         GW_N_STATES
 };
 
+/* The answers whose logits score a text. */
+enum gw_answer_token { GW_YES, GW_NO, GW_N_ANSWERS };
+
 /* The checked parameters of the client. */
 struct gw_params {
     struct baton_tokens prompt;
@@ -58,7 +61,10 @@ struct gw_params {
     struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
     struct baton_speculation speculation;  /* in the decode worker; naive mode has none */
     enum baton_pooling pooling;            /* NONE: tokens are wanted, not an embedding */
+    bool scores;           /* a text is scored for a query, in place of an embedding */
     uint32_t n_first_part; /* the prompt is a pair, whose second text begins there */
+    bool asks;             /* the logits of these answers to the prompt are the score */
+    uint32_t logit_ids[GW_N_ANSWERS];
     bool prompt_logprobs;
     bool prompt_progress; /* a stream reports how far its prompt is */
     bool ignore_eos;

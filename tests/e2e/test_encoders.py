@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from baton_program import Up
 from fleet import ROOT, Fleet
 
 MODELS = ROOT / "tests/fixtures/encoders"
@@ -57,3 +58,13 @@ def test_a_fleet_of_an_encoder_needs_no_decode_worker_and_generates_nothing():
             assert "it is an encoder" in json.dumps(problem)
         long = fleet.post("/v1/embeddings", {"input": [[5] * 129]}, 400)["error"]
         assert "128" in json.dumps(long)
+
+
+@pytest.mark.parametrize("name, example", [("bert-cls", "/v1/embeddings"),
+                                           ("xlm-roberta-rerank", "/v1/rerank")])
+def test_baton_up_of_an_encoder_starts_no_decode_worker(tmp_path, name, example):
+    with Up(tmp_path / "state", "--model", MODELS / name) as up:
+        up.wait_ready()
+        told = "".join(up.seen)
+        assert "needs no decode worker" in told and example in told
+        assert {path.stem for path in up.state.glob("*.pid")} == {"gateway", "prefill-0"}

@@ -85,7 +85,7 @@ def fleet(tmp_path_factory):
     """Its model fills in, too: every route does its work."""
     folder = tmp_path_factory.mktemp("model")
     options = ["--chat-template", "chatml", "--unknown-fields", "refuse", "--files-dir",
-               folder / "files"]
+               folder / "files", "--served-model-name", "tale,tale-reranker"]
     model = infill_model(folder / "tale")
     with Fleet(model=model, gateway_args=options) as started:
         yield started
@@ -166,8 +166,8 @@ ROUTE_FIELDS = {
     "/apply-template": (CHAT, "POST /apply-template"),
     "/v1/chat/completions/input_tokens": (CHAT, "POST /v1/chat/completions/input_tokens"),
     **{path: (f"POST {path}",) for path in (
-        "/embedding", "/api/show", "/v1/embeddings", "/api/embed", "/api/embeddings", "/tokenize",
-        "/detokenize")},
+        "/v1/rerank", "/v1/score", "/embedding", "/api/show", "/v1/embeddings", "/api/embed",
+        "/api/embeddings", "/tokenize", "/detokenize")},
 }
 PROMPT, CONVERSATION = {"prompt": "a"}, {"messages": MESSAGES}
 LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PROMPT,
@@ -178,7 +178,9 @@ LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PRO
          "/v1/fim/completions": PROMPT, "/infill": {"input_prefix": "a", "input_suffix": "b"},
          "/api/generate": PROMPT, "/completion": PROMPT, "/api/embeddings": PROMPT,
          "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/api/show": {},
-         "/embedding": {"content": "a"}, "/v1/embeddings": {"input": "a"},
+         "/v1/rerank": {"query": "a", "documents": ["b"]},
+         "/v1/score": {"text_1": "a", "text_2": ["b"]}, "/embedding": {"content": "a"},
+         "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {path: {name: 1} for name, paths in {
     "max_new_tokens": ("/generate", "/generate/stream", "/generate_stream", "/"),
@@ -325,6 +327,11 @@ def test_tokenize_and_detokenize(fleet):
                        ("/detokenize", {"tokens": [5]})):
         answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
         assert members(fleet.post(path, body)) == answer
+
+
+def test_the_rerank_and_the_scores_object(fleet):
+    for path, heading in (("/v1/rerank", "Rerank object"), ("/v1/score", "Scores object")):
+        assert members(fleet.post(path, LEAST[path])) == described(heading)
 
 
 def chunks(fleet, path, body):

@@ -45,6 +45,10 @@ BODIES = {
     "/v1/messages/batches": {"requests": [{"custom_id": "a", "params": {}}]},
     "/api/generate": {"prompt": "Once", "num_predict": 1},
     "/api/chat": {"messages": MESSAGES, "num_predict": 1},
+    **{path: {"query": "Once", "documents": ["a"]} for path in (
+        "/v1/rerank", "/rerank", "/v2/rerank", "/v1/reranking", "/reranking")},
+    "/v1/score": {"text_1": "Once", "text_2": ["a"]},
+    "/score": {"text_1": "Once", "text_2": ["a"]},
     "/api/embed": {"input": "Once"},
     "/api/embeddings": {"prompt": "Once"},
     "/api/show": {},
@@ -61,7 +65,8 @@ def fleet(tmp_path_factory):
     """Its model fills in, too: every route does its work."""
     folder = tmp_path_factory.mktemp("model")
     with Fleet(model=infill_model(folder / "tale"), gateway_args=[
-            "--chat-template", "chatml", "--files-dir", folder / "files"]) as started:
+            "--chat-template", "chatml", "--files-dir", folder / "files",
+            "--served-model-name", "tale,tale-reranker"]) as started:
         yield started
         started.wait_all_free()
 

@@ -35,6 +35,7 @@ MORE = [
     ("/v1/chat/completions", {**REASONED, **written("Well.</think>Yes.")}),
     ("/v1/chat/completions", {"messages": MESSAGES, "tools": TOOLS, **written(CALL)}),
     ("/v1/embeddings", {"input": ["a", "b"], "encoding_format": "base64"}),
+    ("/rerank", {"query": "a", "texts": ["b", "c"], "return_text": True}),
     ("/v1/responses", {"input": "a", "max_output_tokens": 2, "top_logprobs": 2,
                        "include": ["message.output_text.logprobs"]}),
     ("/v1/responses", {"input": "a", "tools": [{"type": "function", **TOOLS[0]["function"]}],
@@ -60,7 +61,8 @@ def calling(tmp_path_factory):
     (folder / "tools.jinja").write_text(TEMPLATE)
     with Fleet(model=infill_model(folder / "tale"),
                gateway_args=["--chat-template", folder / "tools.jinja", "--files-dir",
-                             folder / "files"]) as started:
+                             folder / "files", "--served-model-name",
+                             "tale,tale-reranker"]) as started:
         yield started
         started.wait_all_free()
 

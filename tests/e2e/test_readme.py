@@ -98,6 +98,8 @@ SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a
 
 # The fleet's model tells stories: these say which models they need.
 OF_CODE_MODELS = ("/infill", "/v1/fim/completions")
+OF_RERANKERS = ("/rerank", "/v1/rerank", "/v2/rerank", "/reranking", "/v1/reranking", "/score",
+                "/v1/score")
 OF_ADAPTERS = ("/v1/load_lora_adapter", "/v1/unload_lora_adapter")
 
 
@@ -119,6 +121,9 @@ def run(fleet, argv):
     status, _, content_type = last.partition(" ")
     if path in OF_CODE_MODELS:
         assert status in ("400", "404", "501") and "token is missing" in body, done.stdout
+        return content_type, body
+    if path in OF_RERANKERS:
+        assert status in ("400", "422") and "it is no reranker" in body, done.stdout
         return content_type, body
     if path in OF_ADAPTERS:
         assert status in ("400", "404") and ("--enable-lora" in body or "no adapter" in body)

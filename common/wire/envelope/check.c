@@ -162,6 +162,8 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
            "each position's end is wanted, and one worker has it");
     if (m->pooling)
         check_pooling(c, m);
+    token_ids(c, "logit_ids", m->logit_ids, m->n_logit_ids, 0,
+              m->pooling == BATON__V1__POOLING__POOLING_LAST ? BATON_MAX_LOGIT_IDS : 0);
     range(c, "n_first_part", m->n_first_part, 0, m->pooling ? m->n_tokens - 1 : 0);
 }
 

@@ -163,6 +163,10 @@ static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
         steps->first_ids[steps->n_first++] = (uint32_t)first;
     if (adds_eos && last >= 0)
         steps->last_ids[steps->n_last++] = (uint32_t)last;
+    /* One separator stands between the texts of BERT's pairs, two between those of XLM-R's and
+     * RoBERTa's. */
+    for (int i = reading->kind == BATON_GGUF_WORDPIECE ? 1 : 0; i < 2 && last >= 0; i++)
+        steps->between_ids[steps->n_between++] = (uint32_t)last;
     return BATON_OK;
 }
 

@@ -159,6 +159,26 @@ static enum baton_err add_special(const struct baton_steps_reader *reader,
     return err;
 }
 
+/* Reads the special tokens between the two sequences of a pair. A template without a pair is that
+ * of a model which reads single texts. */
+static enum baton_err read_pair(const struct baton_steps_reader *reader,
+                                const struct baton_json *value)
+{
+    struct baton_tokenizer_steps *steps = reader->steps;
+    const struct baton_json *pieces = baton_json_get(value, "pair");
+    int n_sequences = 0;
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < baton_json_size(pieces) && !err; i++) {
+        const struct baton_json *piece = baton_json_at(pieces, i);
+        const struct baton_json *special = baton_json_get(piece, "SpecialToken");
+        if (!special)
+            n_sequences += baton_json_get(piece, "Sequence") != NULL;
+        else if (n_sequences == 1)
+            err = add_special(reader, value, special, steps->between_ids, &steps->n_between);
+    }
+    return err;
+}
+
 /* Reads the special tokens before and after the one sequence. */
 static enum baton_err read_template(const struct baton_steps_reader *reader,
                                     const struct baton_json *value)
@@ -189,7 +209,7 @@ static enum baton_err read_template(const struct baton_steps_reader *reader,
             (size_t)steps->n_first * sizeof *steps->first_ids);
     memcpy(steps->first_ids, first, (size_t)n_first * sizeof *first);
     steps->n_first += n_first;
-    return BATON_OK;
+    return read_pair(reader, value);
 }
 
 /* Reads BERT's and RoBERTa's own form: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}. RoBERTa's is
@@ -199,11 +219,15 @@ static enum baton_err read_pair_of_ends(const struct baton_steps_reader *reader,
                                         const struct baton_json *value)
 {
     struct baton_tokenizer_steps *steps = reader->steps;
+    const struct baton_json *separator = baton_json_at(baton_json_get(value, "sep"), 1);
+    int n_between = baton_json_is(baton_json_get(value, "type"), "RobertaProcessing") ? 2 : 1;
     enum baton_err err = add_end(reader, baton_json_at(baton_json_get(value, "cls"), 1),
                                  steps->first_ids, &steps->n_first);
-    return err ? err
-               : add_end(reader, baton_json_at(baton_json_get(value, "sep"), 1), steps->last_ids,
-                         &steps->n_last);
+    if (!err)
+        err = add_end(reader, separator, steps->last_ids, &steps->n_last);
+    for (int i = 0; i < n_between && !err; i++)
+        err = add_end(reader, separator, steps->between_ids, &steps->n_between);
+    return err;
 }
 
 enum baton_err baton_steps_read_postprocessor(const struct baton_steps_reader *reader,

@@ -149,6 +149,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
     if (!gw_params_apply(params, &choice->prompt->tokens, max_new_tokens,
                          choice->index % completion->options.n, request))
         return false;
+    request->params.n_first_part = choice->prompt->n_first_part;
     request->params.streaming = completion->options.streaming;
     gw_params_set_cache_epoch(&request->params, api->cache_epoch);
     if (api->prefix_of_key) {
@@ -257,9 +258,8 @@ static bool check_kind(struct gw_api *api, struct gw_exchange *exchange,
         .param = "model",
         .code = "model_not_supported",
         .message = "model: it is a reranker, which scores documents: use /v1/rerank"};
-    bool is_scored = params->shared.n_first_part > 0;
     if (!api->facts->is_encoder ||
-        (params->shared.pooling && is_scored == api->facts->scores_pairs))
+        (params->shared.pooling && params->shared.scores == api->facts->scores_pairs))
         return true;
     gw_completion_refuse(api, exchange, api->facts->scores_pairs ? &scores : &embeds);
     return false;

@@ -346,6 +346,8 @@ static void answer_batch(struct gw_completion *completion)
     struct baton_buf body;
     if (completion->writer->put_answer) {
         gw_answer_open(&answer);
+        if (completion->writer->is_array && completion->writer->is_array(completion))
+            gw_answer_make_array(&answer);
         completion->writer->put_answer(completion, &answer.out);
         gw_answer_close(&answer, completion->exchange, 200);
         return;

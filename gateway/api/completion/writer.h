@@ -54,6 +54,7 @@ struct gw_answer_writer {
      * for a batch, an array. */
     void (*put_choice)(struct gw_choice *choice, struct baton_json_out *out);
     void (*put_answer)(struct gw_completion *completion, struct baton_json_out *out);
+    bool (*is_array)(const struct gw_completion *completion); /* put_answer writes elements */
 
     /* For whole answers whose client does not wait. accepted: the requests are queued; the writer
      * may answer the client and detach the completion (gw_completion_detach). failed: a detached

@@ -132,6 +132,15 @@ static const struct {
     {"Embedding", "object:string index:integer embedding:[number]|string"},
     {"EmbeddingUsage", "prompt_tokens:integer total_tokens:integer prompt_tokens_details:object"},
     {"Embeddings", "id:string object:string model:string data:[Embedding] usage:EmbeddingUsage"},
+    {"ScoreUsage", "prompt_tokens:integer total_tokens:integer completion_tokens?:integer"},
+    {"RankedDocument", "text:string"},
+    {"Rank", "index:integer relevance_score:number document?:RankedDocument"},
+    {"Reranking", "id:string object:string model:string results:[Rank] usage:ScoreUsage "
+                  "meta:object"},
+    {"TeiRank", "index:integer score:number text?:string"},
+    {"Score", "index:integer object:string score:number"},
+    {"Scores", "id:string object:string created:integer model:string data:[Score] "
+               "usage:ScoreUsage"},
     {"SamplingDefaults", "do_sample:boolean|null temperature:number|null top_k:integer|null "
                          "top_p:number|null repetition_penalty:number|null applied:boolean"},
     {"EmbeddingFacts", "pooling:string trained:boolean dimensions:integer|null"},

@@ -14,6 +14,7 @@ struct gw_prompt {
     char name[32];                 /* its name in errors: "prompt", or in a batch "prompt[3]" */
     struct baton_tokens tokens;    /* at least one */
     struct baton_buf text;         /* the text of the tokens */
+    uint32_t n_first_part;         /* of a pair of texts, the first one's tokens; 0: one text */
     struct baton_answer_form form; /* for a conversation: the form of its answer; it borrows */
 };
 

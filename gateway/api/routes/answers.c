@@ -20,6 +20,7 @@
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/openai/vllm.h"
+#include "gateway/api/rerank/rerank.h"
 #include "gateway/api/responses/conversations.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -51,6 +52,9 @@ static const struct {
     {gw_openai_completions, "Completion"},
     {gw_openai_chat, "ChatCompletion"},
     {gw_openai_embeddings, "Embeddings"},
+    {gw_rerank, "Reranking|[TeiRank]"},
+    {gw_rerank_bare, "Reranking|[TeiRank]"},
+    {gw_score, "Scores"},
     {gw_openai_models, "Models"},
     {gw_openai_model, "Model"},
     {gw_responses, "Response"},

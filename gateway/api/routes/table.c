@@ -24,6 +24,7 @@
 #include "gateway/api/openai/vllm.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/page.h"
+#include "gateway/api/rerank/rerank.h"
 #include "gateway/api/responses/conversations.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/answers.h"
@@ -77,6 +78,17 @@ static const struct gw_route routes[] = {
      "Count the tokens of a conversation, as llama.cpp does"},
     {"POST", "/v1/embeddings", gw_openai_embeddings, GW_ANSWERS_JSON,
      "Embed texts, as OpenAI does"},
+    {"POST", "/v1/rerank", gw_rerank, GW_ANSWERS_JSON,
+     "Score documents for a query, as Jina and vLLM do"},
+    {"POST", "/rerank", gw_rerank, GW_ANSWERS_JSON,
+     "The same; a body with texts is a request of text-embeddings-inference"},
+    {"POST", "/v2/rerank", gw_rerank_bare, GW_ANSWERS_JSON,
+     "Score documents for a query, as Cohere does"},
+    {"POST", "/v1/reranking", gw_rerank_bare, GW_ANSWERS_JSON,
+     "Score documents for a query, as llama.cpp does"},
+    {"POST", "/reranking", gw_rerank_bare, GW_ANSWERS_JSON, "The same as /v1/reranking"},
+    {"POST", "/v1/score", gw_score, GW_ANSWERS_JSON, "Score pairs of texts, as vLLM does"},
+    {"POST", "/score", gw_score, GW_ANSWERS_JSON, "The same as /v1/score"},
     {"POST", "/v1/responses", gw_responses, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Answer a turn of a conversation, as OpenAI's Responses do"},
     {"GET", "/v1/responses/{id}", gw_responses_get, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,

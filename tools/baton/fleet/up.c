@@ -30,6 +30,35 @@ struct up {
     FILE *report;                                /* stream for the user's messages */
 };
 
+struct example {
+    const char *path, *body;
+};
+
+/* A first request for a model of this kind. Only an encoder has no decode worker. */
+static struct example example_of(const struct bt_up_options *options)
+{
+    if (options->n_decode)
+        return (struct example){"/generate/stream",
+                                "{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
+                                "\"temperature\":0}"};
+    if (options->reranks)
+        return (struct example){"/v1/rerank", "{\"query\":\"how deep is the well?\","
+                                              "\"documents\":[\"It has nine steps.\",\"A fox.\"]}"};
+    return (struct example){"/v1/embeddings", "{\"input\":\"Once upon a time\"}"};
+}
+
+static void tell_workers(const struct up *up, const char *model)
+{
+    const struct bt_up_options *options = &up->options;
+    (void)fprintf(up->report, "Baton is ready: %d prefill ", (int)options->n_prefill);
+    if (options->n_decode)
+        (void)fprintf(up->report, "and %d decode worker(s), model %s.", (int)options->n_decode,
+                      model);
+    else
+        (void)fprintf(up->report, "worker(s), model %s, an encoder, which needs no decode worker.",
+                      model);
+}
+
 static void report_ready(void *arg, const char *model)
 {
     struct up *up = arg;
@@ -40,19 +69,15 @@ static void report_ready(void *arg, const char *model)
         return; /* prose does not belong among JSON; fleet_ready reports it there */
     if (options->detach)
         (void)fputc(REPORT_READY, up->report);
-    bool generates = options->n_decode > 0; /* else the model is an encoder */
+    struct example example = example_of(options);
+    tell_workers(up, model);
     (void)fprintf(up->report,
-                  "Baton is ready: %d prefill and %d decode worker(s), model %s. Try:\n\n"
+                  " Try:\n\n"
                   "  curl -N -X POST %s://localhost:%d%s "
                   "-H \"Content-Type: application/json\"%s \\\n"
                   "       -d '%s'\n\n",
-                  (int)options->n_prefill, (int)options->n_decode, model,
-                  file->tls ? "https" : "http", (int)file->port,
-                  generates ? "/generate/stream" : "/v1/embeddings",
-                  *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "",
-                  generates ? "{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
-                              "\"temperature\":0}"
-                            : "{\"input\":\"Once upon a time\"}");
+                  file->tls ? "https" : "http", (int)file->port, example.path,
+                  *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "", example.body);
     if (options->detach)
         (void)fprintf(up->report, "Running in the background; logs in %s/log. Stop it with: ",
                       up->fleet.state.dir);

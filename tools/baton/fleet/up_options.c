@@ -217,6 +217,7 @@ void bt_up_fit(struct bt_up_options *options)
         return; /* the processes tell what is wrong with it */
     if (checkpoint->facts.is_encoder)
         options->n_decode = 0;
+    options->reranks = checkpoint->facts.is_encoder && checkpoint->facts.scores_pairs;
     baton_checkpoint_close(checkpoint);
 }
 

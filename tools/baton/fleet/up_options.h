@@ -19,6 +19,7 @@ struct bt_up_options {
     double stop_timeout_s, kv_idle_s;
     int log_format; /* enum baton_log_format */
     bool detach;
+    bool reranks; /* the model is an encoder that scores documents */
 };
 
 extern const struct baton_option bt_up_option_table[];
