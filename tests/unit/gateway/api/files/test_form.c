@@ -64,8 +64,8 @@ TEST(other_types_are_no_forms)
         "multipart/form-data",
         "multipart/form-data; boundary=",
         "multipart/mixed; boundary=xyz",
-        "multipart/form-data; boundary="
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        ("multipart/form-data; boundary="
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")};
     struct gw_form form;
     for (size_t i = 0; i < BATON_N_OF(types); i++)
         assert_false(gw_form_begin(&form, types[i], (struct gw_view){END, sizeof END - 1}));
