@@ -35,9 +35,13 @@ void gw_answer_open(struct gw_answer *answer);
 void gw_answer_make_array(struct gw_answer *answer);
 void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
+enum { GW_REPLY_MODEL_BYTES = 256 };
+
 /* An answer that any thread may make: an open object, or the problem instead. */
 struct gw_reply {
     bool has_failed;
+    /* What the body names if it is not the model: the loop must see whether it is an adapter. */
+    char model[GW_REPLY_MODEL_BYTES];
     const struct gw_error_shape *errors; /* of another server; NULL: the route's */
     struct gw_problem problem;
     struct gw_answer answer;

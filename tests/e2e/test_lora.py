@@ -120,7 +120,9 @@ def test_texts_are_tokenized_by_an_adapters_name(files, padding):
                 text = json.dumps({**body, "model": model}) + " " * padding
                 return fleet.request("POST", path, text)[:2]
             assert ask("one") == ask("llama:one") == ask("llama") and ask("one")[0] == 200
-            assert ask("two")[0] == ask("llama:two")[0] == 404
+            for other in "two", "llama:two", "", "x" * 1000:
+                status, answer = ask(other)
+                assert status == 404 and answer["error"]["code"] == "model_not_found", other
 
 
 def cached(fleet, **more):

@@ -152,7 +152,7 @@ void gw_params_refuse_model(const struct gw_api *api, const char *name, struct g
 
 static bool is_served(const struct gw_api *api, const char *name, struct baton_adapter_uses *uses)
 {
-    return (uses && gw_adapters_named(api, name, uses)) || gw_model_names_has(api->names, name);
+    return gw_adapters_named(api, name, uses) || gw_model_names_has(api->names, name);
 }
 
 void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields,

@@ -42,8 +42,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 
 /* Reads the field "model", which may name the served model or an adapter of it, alone or as
- * "MODEL:ADAPTER". The adapter is the only one of uses then; with uses NULL none is known, on any
- * thread. And: makes the problem that no model called name is served. */
+ * "MODEL:ADAPTER". The adapter is the only one of uses then. And: makes the problem that no model
+ * called name is served. */
 void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields,
                           struct baton_adapter_uses *uses);
 void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem);

@@ -10,6 +10,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/api/routes/text.h"
 #include "gateway/http/fair_queue.h"
 
 enum {
@@ -183,6 +184,8 @@ static void begin_waiting(struct gw_bodies *bodies);
 /* Sends the answer that the pool has made, if any, or frees it without an exchange. */
 static void answer(struct body *body, struct gw_exchange *exchange)
 {
+    if (body->is_answered && exchange)
+        gw_text_check_model(body->api, &body->reply);
     if (body->is_answered)
         gw_reply_send(&body->reply, exchange);
     body->is_answered = false;

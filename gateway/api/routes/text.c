@@ -1,6 +1,7 @@
 #include "gateway/api/routes/text.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/array.h"
@@ -10,6 +11,7 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/openai/chat_body.h"
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/params/adapters.h"
 #include "gateway/api/tgi/generate.h"
 
 enum { MAX_TOKENS = 1 << 20, TEXT_MAX_BYTES = 256 << 20 };
@@ -91,18 +93,21 @@ static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
     reply->problem = fields->problem;
 }
 
-/* Adapters share the tokenizer of their model. The pool does not know them. */
-static void read_model(const struct gw_api *api, struct gw_fields *fields, bool is_on_loop)
+/* Reads "model". Adapters share the tokenizer of their model, and only the loop knows them. */
+static void read_model(const struct gw_api *api, struct gw_fields *fields, struct gw_reply *reply)
 {
-    struct baton_adapter_uses unused = {0};
-    gw_params_read_model(api, fields, is_on_loop ? &unused : NULL);
+    const char *name =
+        baton_json_string(gw_field_of(fields, "model", GW_IS_STRING, "a string"), NULL);
+    if (name && !gw_model_names_has(api->names, name))
+        (void)snprintf(reply->model, sizeof reply->model, "%s", *name ? name : "?");
 }
 
-/* Whether the body names what may be an adapter, so that the loop must answer it. */
-static bool names_other(const struct gw_api *api, const struct baton_json *body)
+void gw_text_check_model(const struct gw_api *api, struct gw_reply *reply)
 {
-    const char *name = baton_json_string(baton_json_get(body, "model"), NULL);
-    return name && !gw_model_names_has(api->names, name);
+    if (reply->has_failed || !*reply->model || gw_adapters_named(api, reply->model, NULL))
+        return;
+    reply->has_failed = true;
+    gw_params_refuse_model(api, reply->model, &reply->problem);
 }
 
 /* The names of llama.cpp and vLLM. */
@@ -136,7 +141,7 @@ static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer
     fields.schema = api->schema;
     fields.dialect = &dialect;
     const struct baton_json *text = read_text(&fields, &wishes);
-    read_model(api, &fields, tokenizer == api->tokenizer);
+    read_model(api, &fields, reply);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_fields_refuse_unknown(&fields);
@@ -211,14 +216,15 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
     }
     gw_answer_open(&reply.answer);
     tokenize_text(api, api->tokenizer, body, &reply);
+    gw_text_check_model(api, &reply);
     gw_reply_send(&reply, exchange);
 }
 
 bool gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    if (is_chat(body) || names_other(api, body))
-        return false; /* only the loop renders templates and knows adapters */
+    if (is_chat(body))
+        return false; /* only the loop renders templates */
     (void)pthread_mutex_lock(&one_at_a_time);
     tokenize_text(api, api->pool_tokenizer, body, reply);
     (void)pthread_mutex_unlock(&one_at_a_time);
@@ -237,12 +243,12 @@ static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, co
     baton_buf_fini(&text);
 }
 
-static void detokenize(const struct gw_api *api, const struct baton_json *body, bool is_on_loop,
-                       struct gw_reply *reply)
+bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
+                           struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
-    read_model(api, &fields, is_on_loop);
+    read_model(api, &fields, reply);
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;
@@ -259,14 +265,6 @@ static void detokenize(const struct gw_api *api, const struct baton_json *body, 
         put_detokenized(reply, api, ids, n, skip_special);
     end_fields(&fields, reply);
     free(ids);
-}
-
-bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
-                           struct gw_reply *reply)
-{
-    if (names_other(api, body))
-        return false;
-    detokenize(api, body, false, reply);
     return true;
 }
 
@@ -274,6 +272,7 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
 {
     struct gw_reply reply = {0};
     gw_answer_open(&reply.answer);
-    detokenize(api, body, true, &reply);
+    (void)gw_detokenize_on_pool(api, body, &reply);
+    gw_text_check_model(api, &reply);
     gw_reply_send(&reply, exchange);
 }

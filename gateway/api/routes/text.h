@@ -19,4 +19,7 @@ bool gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, stru
 bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
                            struct gw_reply *reply);
 
+/* Refuses a reply whose body names neither the model nor an adapter. Loop thread. */
+void gw_text_check_model(const struct gw_api *api, struct gw_reply *reply);
+
 #endif
