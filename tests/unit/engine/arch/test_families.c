@@ -45,7 +45,7 @@ static void configure(const char *quoted)
 
 static const char *const refused[][2] = {
     {"{'hidden_size':48}", "model_type: must be given as text"},
-    {"{'model_type':'t5'}", "model_type: \"t5\" is not supported (supported: gpt2, "},
+    {"{'model_type':'opt'}", "model_type: \"opt\" is not supported (supported: gpt2, "},
     {"{'model_type':'gemma3'}", "text_config: must be given in a gemma3 model"},
     {"{'model_type':'llava','text_config':" MODEL("llama") "}}",
      "model_type: \"llava\" with a text_config of \"llama\" is not supported"},

@@ -132,18 +132,6 @@ TEST(every_unserved_family_is_refused_with_what_it_needs)
         }
 }
 
-TEST(an_unknown_family_is_refused_with_all_that_are_served)
-{
-    assert_int_equal(configure("{'model_type':'unknown'}"), BATON_INVALID);
-    for (int i = 0; i < baton_n_families; i++) {
-        char name[64];
-        (void)snprintf(name, sizeof name, " %s%s", baton_families[i].model_type,
-                       i + 1 < baton_n_families ? "," : ")");
-        if (!strstr(why.text, name))
-            fail_msg("%s is not in \"%s\"", name, why.text);
-    }
-}
-
 static void put_names(struct baton_buf *row, const char *names)
 {
     char name[64];
