@@ -20,7 +20,7 @@ def config_of(model):
      "config.json: attn_logit_softcapping: 50 is not supported in a phi3 model"),
     ({"hidden_act": "mish"},
      "config.json: hidden_act: \"mish\" is not supported (supported: silu, gelu"),
-    ({"model_type": "t5"}, "config.json: model_type: \"t5\" is not supported (supported: gpt2, "),
+    ({"model_type": "opt"}, "config.json: model_type: \"opt\" is not supported (supported: gpt2, "),
 ])
 @pytest.mark.parametrize("program", ["gateway", "prefill", "decode"])
 def test_a_model_that_is_not_computed_is_refused_by_every_process_at_its_start(tmp_path, program,
