@@ -5,7 +5,7 @@ import re
 import subprocess
 import threading
 
-from fleet import BIN, PATIENCE_S, ROOT, free_port
+from fleet import BIN, LONG_S, PATIENCE_S, ROOT, free_port
 
 BATON = BIN / "baton"
 # On a busy machine nobody is lost for being slow, and what drains has the time it needs.
@@ -48,7 +48,7 @@ class Up:
             if re.search(pattern, line):
                 return re.search(pattern, line)
         while True:
-            line = self.lines.get(timeout=PATIENCE_S)
+            line = self.lines.get(timeout=LONG_S)
             assert line is not None, (f"no line with {pattern}:\n{''.join(self.seen)}\n"
                                       f"{self.popen.stderr.read()}")
             self.seen.append(line)
@@ -63,7 +63,7 @@ class Up:
 
     def end(self):
         """Its exit status, once it is over; all of its lines are then in `seen`."""
-        while (line := self.lines.get(timeout=PATIENCE_S * 3)) is not None:
+        while (line := self.lines.get(timeout=LONG_S)) is not None:
             self.seen.append(line)
         return self.popen.wait(PATIENCE_S)
 

@@ -19,6 +19,7 @@ MODEL = ROOT / "models/tale"
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
 # A correct program takes far less time for what a test waits for.
 PATIENCE_S = 60 * SLOW
+LONG_S = 5 * PATIENCE_S  # for what consists of many steps, each of which is late on a busy machine
 CONNECT_S = 1 * SLOW  # to another host
 # Without SUSPICION a worker that a test or a busy machine stops is neither suspected nor lost.
 NO_SUSPICION = ["--silence-s", 3600]
@@ -59,7 +60,7 @@ def wait_for(condition, what, patience_s=PATIENCE_S):
             return value
         time.sleep(0.01)
         now = time.monotonic()
-        waited += min(now - before, 1)  # a machine that stands still keeps nobody waiting
+        waited += min(now - before, 0.1)  # a look takes longer where all others take longer too
         before = now
     raise AssertionError(f"waited {patience_s:.0f} s for {what}")
 
@@ -136,15 +137,15 @@ class Stream:
     """A POST whose answer of server-sent events is in progress. The kernel buffers little of it."""
 
     def __init__(self, port, body, path="/generate/stream", headers=None, host="127.0.0.1"):
-        self.connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
+        self.connection = http.client.HTTPConnection(host, port, timeout=LONG_S)
         self.connection.sock = socket.socket()
         self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
-        self.connection.sock.settimeout(PATIENCE_S)
+        self.connection.sock.settimeout(LONG_S)
         if host != "127.0.0.1":  # a host without power says nothing
             keep_asking(self.connection.sock)
             self.connection.sock.settimeout(CONNECT_S)
         self.connection.sock.connect((host, port))
-        self.connection.sock.settimeout(PATIENCE_S)
+        self.connection.sock.settimeout(LONG_S)
         self.connection.request("POST", path, json.dumps(body),
                                 {"Content-Type": "application/json", **(headers or {})})
         self.response = self.connection.getresponse()
@@ -365,7 +366,7 @@ class Fleet:
 
     def request(self, method, path, body=None, headers=None):
         """(status, parsed JSON or text, headers)"""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG_S)
         try:
             if body is not None and not isinstance(body, (bytes, str)):
                 body = json.dumps(body)

@@ -6,7 +6,7 @@ import selectors
 import socket
 import time
 
-from fleet import PATIENCE_S, read_events
+from fleet import LONG_S, read_events
 
 
 def allow_files(n):
@@ -141,11 +141,15 @@ class Crowd:
                     self.over.append(key.fileobj)
 
     def finish(self):
-        """Reads until all are over."""
-        end = time.monotonic() + PATIENCE_S
-        while len(self) and time.monotonic() < end:
+        """Reads until all are over, as long as something comes."""
+        before, came = time.monotonic(), 0
+        while len(self) and time.monotonic() - before < LONG_S:
             self.read(0.05)
-        assert not len(self), f"{len(self)} exchanges are still open after {PATIENCE_S:.0f} s"
+            n = len(self.over) + sum(len(key.fileobj.data)
+                                     for key in self.selector.get_map().values())
+            if n != came:
+                before, came = time.monotonic(), n
+        assert not len(self), f"nothing comes of {len(self)} exchanges in {LONG_S:.0f} s"
 
     def leave(self):
         """Closes what is still open."""

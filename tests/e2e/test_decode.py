@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import PATIENCE_S, Fleet, wait_for
+from fleet import LONG_S, Fleet, wait_for
 from kinds import ids
 from load import Crowd, Exchange, allow_files, post
 from programs import refusal
@@ -38,7 +38,7 @@ def read(fleet, i, body, quick_ones_are_through):
     stream = fleet.stream(**body)
     text = ""
     if i % 4 == 1:
-        assert quick_ones_are_through.wait(PATIENCE_S)
+        assert quick_ones_are_through.wait(LONG_S)
     for n, event in enumerate(stream.events):
         assert event.name in ("meta", "token", "token_json", "summary"), event
         text += event.text
@@ -54,7 +54,7 @@ def read_all(fleet, bodies):
     with ThreadPoolExecutor(len(bodies)) as pool:
         reads = [pool.submit(read, fleet, i, body, quick_ones_are_through)
                  for i, body in enumerate(bodies)]
-        wait([a_read for i, a_read in enumerate(reads) if i % 4 != 1], PATIENCE_S)
+        wait([a_read for i, a_read in enumerate(reads) if i % 4 != 1], LONG_S)
         quick_ones_are_through.set()
     return [a_read.result() for a_read in reads]
 
