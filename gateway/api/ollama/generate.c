@@ -167,10 +167,9 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     read_shared(&builder, &own);
     gw_field_bool(&builder.fields, "raw", &raw);
     gw_thinking_read_think(&builder.fields, &own.wish);
+    gw_thinking_read_bounds(&builder.fields, &own.wish);
     if (raw || is_given(baton_json_get(body, "suffix")) || baton_chat_problem(api->chat))
         gw_thinking_refuse_bounds(&builder.fields);
-    else
-        gw_thinking_read_bounds(&builder.fields, &own.wish);
     const struct baton_json *system =
         gw_field_of(&builder.fields, "system", GW_IS_STRING, "a string");
     const struct baton_json *prompt =
