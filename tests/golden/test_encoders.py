@@ -4,12 +4,16 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import encoders  # noqa: E402
+
 TOOL = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")) / "golden_vectors"
 FIXTURES = ROOT / "tests/fixtures/encoders"
 MODELS = sorted(path.name for path in FIXTURES.iterdir()
@@ -63,6 +67,20 @@ def test_a_text_has_the_same_bits_alone_and_in_a_batch(name, dtype):
     together = run(FIXTURES / name, lines, "--dtype", dtype, "--together")
     backwards = run(FIXTURES / name, lines[::-1], "--dtype", dtype, "--together")
     assert alone.tobytes() == together.tobytes() == backwards[::-1].tobytes()
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("BATON_SEEDS", 3))))
+@pytest.mark.parametrize("family", encoders.FAMILIES)
+def test_random_encoders_compute_what_the_reference_does(tmp_path, family, seed):
+    config, pooling = encoders.write(tmp_path / "model", family, seed)
+    judge, rng = encoders.Model(tmp_path / "model"), np.random.default_rng(seed)
+    texts = [rng.integers(0, config["vocab_size"], n).tolist() for n in (1, 2, 16, 37, 70)]
+    lines = [" ".join(map(str, [0, *ids])) + "\n" for ids in texts]
+    wanted = np.array([judge.vector(ids, pooling) for ids in texts])
+    for options in (["--threads", "1"], ["--together"], ["--kernels", "portable"]):
+        found = run(tmp_path / "model", lines, "--dtype", "f32", *options).astype(float)
+        found /= np.linalg.norm(found, axis=-1, keepdims=True)
+        assert np.abs(found - wanted).max() <= TOLERANCE["f32"], (options, config, pooling)
 
 
 # A change of a model's files, and the reason why the model is refused.
