@@ -27,8 +27,21 @@ CASES = [("llama", kind) for kind in KINDS] + [(family, kind)
                                                for kind in ("F16", "Q4_K", "Q8_0", "MXFP4")]
 
 
+def sized_gemma4(text):
+    """The same, with experts beside the MLPs, whose router has factors of its own."""
+    text.update(hidden_size=WIDTH, intermediate_size=WIDTH, num_attention_heads=4,
+                num_key_value_heads=2, head_dim=64, global_head_dim=64, enable_moe_block=True,
+                moe_intermediate_size=WIDTH, num_experts=4, top_k_experts=2,
+                use_double_wide_mlp=False, hidden_size_per_layer_input=0,
+                num_global_key_value_heads=None)
+    text.pop("per_layer_config", None)
+
+
 def sized(config):
     """Rows that are whole blocks of every type."""
+    if config["model_type"].startswith("gemma4"):
+        sized_gemma4(config.get("text_config", config))
+        return config
     config.update(hidden_size=WIDTH, intermediate_size=WIDTH, num_attention_heads=8,
                   num_key_value_heads=2, head_dim=32, num_hidden_layers=2,
                   tie_word_embeddings=False)
@@ -129,7 +142,8 @@ def write_scaled(judge, kind, scaled_path, plain_path):
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
     for name, values in tensors.items():
-        if is_matrix(name, values) and name.startswith("blk."):
+        is_taken = name.replace(".weight", ".scale") in tensors  # by Gemma 4's router
+        if is_matrix(name, values) and name.startswith("blk.") and not is_taken:
             factors = rng.uniform(.2, 2, len(values) if values.ndim == 3 else 1).astype("<f4")
             coded = blocks.decode(kind, blocks.encode(kind, values)).reshape(values.shape)
             plain[name] = coded * factors.reshape(-1, *[1] * (values.ndim - 1))
@@ -141,7 +155,7 @@ def write_scaled(judge, kind, scaled_path, plain_path):
 
 
 @pytest.mark.parametrize("family, kind", [("llama", "NVFP4"), ("mixtral", "NVFP4"),
-                                          ("llama", "Q4_0")])
+                                          ("gemma4", "NVFP4"), ("llama", "Q4_0")])
 def test_a_scale_beside_a_tensor_multiplies_it(models, tmp_path, family, kind):
     judge, path, plain = models(family), tmp_path / "scaled.gguf", tmp_path / "plain.gguf"
     write_scaled(judge, kind, path, plain)
