@@ -432,6 +432,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .seed = options->seed,
                         .fingerprint = &gateway->model.fingerprint,
                         .chat = gateway->model.chat,
+                        .text_prompts = gateway->model.text_prompts,
                         .started_s = (int64_t)time(NULL),
                         .server = gateway->server,
                         .timeout_s = options->timeout_s,

@@ -2,9 +2,14 @@
 
 #include <stdlib.h>
 
+#include "common/base/json.h"
+#include "common/base/os/file.h"
 #include "engine/arch/arch.h"
+#include "engine/checkpoint/model_files.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/checkpoint/weights/weights.h"
+
+enum { TEXT_PROMPTS_MAX_BYTES = 1 << 20 };
 
 /* A gateway that has the weights requires workers with the same ones. A gateway without them
  * accepts the weights of the fleet's first worker. */
@@ -78,6 +83,25 @@ static enum baton_err check_model(struct gw_model *model, const struct gw_option
     return err;
 }
 
+/* Reads the prompts of sentence-transformers: an object of texts. Another value counts as none. */
+static enum baton_err read_text_prompts(struct gw_model *model,
+                                        const struct baton_checkpoint *checkpoint,
+                                        struct baton_why *why)
+{
+    static const char name[] = "config_sentence_transformers.json";
+    char path[PATH_MAX];
+    struct baton_json *root = NULL;
+    if (!baton_model_files_has(checkpoint->path, name))
+        return BATON_OK;
+    enum baton_err err = baton_file_path(path, checkpoint->path, name, why);
+    if (!err)
+        err = baton_json_read_file(path, TEXT_PROMPTS_MAX_BYTES, &root, why);
+    if (!err && baton_json_kind(baton_json_get(root, "prompts")) == BATON_JSON_OBJECT)
+        model->text_prompts = baton_json_share(baton_json_get(root, "prompts"));
+    baton_json_free(root);
+    return err;
+}
+
 enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
                              struct baton_why *why)
 {
@@ -95,6 +119,8 @@ enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *op
         err = make_tokenizer(model, options, checkpoint, why);
     if (!err)
         err = make_chat(model, options, checkpoint, why);
+    if (!err)
+        err = read_text_prompts(model, checkpoint, why);
     baton_checkpoint_close(checkpoint);
     return err;
 }
@@ -103,6 +129,8 @@ void gw_model_close(struct gw_model *model)
 {
     if (model->chat)
         baton_chat_close(model->chat);
+    baton_json_free(model->text_prompts);
+    model->text_prompts = NULL;
     baton_tokenizer_close(model->pool_tokenizer); /* borrows from the other one */
     baton_tokenizer_close(model->tokenizer);
     model->chat = NULL;

@@ -22,6 +22,7 @@ struct gw_model {
     struct baton_tokenizer *pool_tokenizer; /* the same for another thread */
     struct baton_fim fim;
     struct baton_chat *chat;
+    struct baton_json *text_prompts; /* what the authors put before texts to embed; NULL: nothing */
 };
 
 /* Reads options->checkpoint.model, a directory or a GGUF file, without its weights except for their

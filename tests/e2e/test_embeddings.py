@@ -174,7 +174,7 @@ def test_a_fleet_without_prefill_workers_makes_none():
 
 def test_a_model_says_how_it_pools_and_whether_it_was_trained_to(fleet, tmp_path):
     assert fleet.request("GET", "/v1/models")[1]["data"][0]["embeddings"] == {
-        "pooling": "last", "trained": False, "dimensions": 256}
+        "pooling": "last", "trained": False, "dimensions": 256, "prompts": None}
     assert post(fleet, "/api/show")["capabilities"] == ["completion"]
     for file in fleet.model.iterdir():
         (tmp_path / file.name).symlink_to(file)

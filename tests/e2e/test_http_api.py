@@ -19,7 +19,7 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "engine/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 NUMBERS = {"error.n_prompt_tokens", "error.n_ctx"}  # of a prompt that does not fit
-TGI = ("/generate_stream", "/", "/chat_tokenize")
+TGI = ("/generate_stream", "/", "/chat_tokenize", "/embed")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 # The model repeats one token, so that there are drafts.
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}
@@ -166,8 +166,8 @@ ROUTE_FIELDS = {
     "/apply-template": (CHAT, "POST /apply-template"),
     "/v1/chat/completions/input_tokens": (CHAT, "POST /v1/chat/completions/input_tokens"),
     **{path: (f"POST {path}",) for path in (
-        "/v1/rerank", "/v1/score", "/embedding", "/api/show", "/v1/embeddings", "/api/embed",
-        "/api/embeddings", "/tokenize", "/detokenize")},
+        "/v1/rerank", "/v1/score", "/embed", "/embedding", "/api/show", "/v1/embeddings",
+        "/api/embed", "/api/embeddings", "/tokenize", "/detokenize")},
 }
 PROMPT, CONVERSATION = {"prompt": "a"}, {"messages": MESSAGES}
 LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PROMPT,
@@ -180,7 +180,7 @@ LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PRO
          "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/api/show": {},
          "/v1/rerank": {"query": "a", "documents": ["b"]},
          "/v1/score": {"text_1": "a", "text_2": ["b"]}, "/embedding": {"content": "a"},
-         "/v1/embeddings": {"input": "a"},
+         "/v1/embeddings": {"input": "a"}, "/embed": {"inputs": "a"},
          "/api/embed": {"input": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {path: {name: 1} for name, paths in {
     "max_new_tokens": ("/generate", "/generate/stream", "/generate_stream", "/"),

@@ -49,6 +49,7 @@ BODIES = {
         "/v1/rerank", "/rerank", "/v2/rerank", "/v1/reranking", "/reranking")},
     "/v1/score": {"text_1": "Once", "text_2": ["a"]},
     "/score": {"text_1": "Once", "text_2": ["a"]},
+    "/embed": {"inputs": "Once"},
     "/api/embed": {"input": "Once"},
     "/api/embeddings": {"prompt": "Once"},
     "/api/show": {},

@@ -43,8 +43,10 @@ void gw_ollama_put_details(struct baton_json_out *out, const struct gw_api *api)
 void gw_ollama_put_capabilities(struct baton_json_out *out, const struct gw_api *api)
 {
     baton_json_open(out, "capabilities", '[');
-    baton_json_put_string(out, NULL, "completion");
-    if (api->facts->pooling) /* only models that were trained for embeddings name a pooling */
+    if (!api->facts->is_encoder)
+        baton_json_put_string(out, NULL, "completion");
+    /* only models that were trained for embeddings name a pooling */
+    if (api->facts->pooling && !api->facts->scores_pairs)
         baton_json_put_string(out, NULL, "embedding");
     if (baton_chat_tool_form(api->chat))
         baton_json_put_string(out, NULL, "tools");

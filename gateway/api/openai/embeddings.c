@@ -1,6 +1,7 @@
 #include "gateway/api/openai/embeddings.h"
 
 #include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/embeddings/text_prompt.h"
 #include "gateway/api/openai/messages.h"
 
 /* ---- the answer ---- */
@@ -75,6 +76,7 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
     builder.options.batch = true;
     gw_params_read_model(api, &builder.fields, &builder.params.shared.adapters);
     gw_embeddings_read(&builder, &own);
+    gw_text_prompt_read(&builder);
     read_format(&builder.fields, &own.base64);
     gw_prompts_read_truncation(api, &builder.fields, 0, &builder.prompts);
     (void)gw_field(&builder.fields, "user"); /* OpenAI uses it to detect abuse */

@@ -4,6 +4,8 @@
 
 #include "gateway/api/answer.h"
 #include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/embeddings/pairs.h"
+#include "gateway/api/embeddings/text_prompt.h"
 #include "gateway/api/model_card.h"
 #include "gateway/api/openai/anthropic_models.h"
 #include "gateway/api/path_param.h"
@@ -46,6 +48,7 @@ static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
         baton_json_put_int(out, "dimensions", api->facts->n_pooled);
     else
         baton_json_put_null(out, "dimensions");
+    gw_text_prompts_put(out, "prompts", api);
     baton_json_close(out, '}');
 }
 
@@ -82,10 +85,18 @@ static void put_names(struct baton_json_out *out, const struct gw_api *api,
     baton_json_put_null(out, "parent");
 }
 
+static const char *kind_of(const struct gw_api *api)
+{
+    if (gw_scoring_of(api) != GW_SCORES_NOTHING)
+        return "reranker";
+    return api->facts->is_encoder ? "embedding" : "generation";
+}
+
 static void put_model(struct baton_json_out *out, const struct gw_api *api, const char *name)
 {
     baton_json_put_string(out, "id", name);
     baton_json_put_string(out, "object", "model");
+    baton_json_put_string(out, "kind", kind_of(api));
     baton_json_put_int(out, "created", api->started_s);
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));

@@ -143,13 +143,15 @@ static const struct {
                "usage:ScoreUsage"},
     {"SamplingDefaults", "do_sample:boolean|null temperature:number|null top_k:integer|null "
                          "top_p:number|null repetition_penalty:number|null applied:boolean"},
-    {"EmbeddingFacts", "pooling:string trained:boolean dimensions:integer|null"},
-    {"Model", "id:string object:string created:integer owned_by:string context_length:integer "
-              "max_model_len:integer aliases:[string] root:string "
-              "parent:null family:string parameters:integer|null quantization:string "
-              "meta:ModelMeta vocab_size:integer dtype:string|null chat_template:string "
-              "tool_call_form:string|null reasoning:boolean chat_template_abilities:object "
-              "sampling_defaults:SamplingDefaults embeddings:EmbeddingFacts"},
+    {"EmbeddingFacts",
+     "pooling:string trained:boolean dimensions:integer|null prompts:object|null"},
+    {"Model",
+     "id:string object:string kind:string created:integer owned_by:string context_length:integer "
+     "max_model_len:integer aliases:[string] root:string "
+     "parent:null family:string parameters:integer|null quantization:string "
+     "meta:ModelMeta vocab_size:integer dtype:string|null chat_template:string "
+     "tool_call_form:string|null reasoning:boolean chat_template_abilities:object "
+     "sampling_defaults:SamplingDefaults embeddings:EmbeddingFacts"},
     {"ModelMeta", "n_vocab:integer n_ctx:integer n_ctx_train:integer n_embd:integer|null "
                   "n_params:integer|null size:integer|null"},
     {"Models", "object:string data:[Model]"},
@@ -259,6 +261,9 @@ static const struct {
     {"TgiAnswer", "generated_text:string details?:TgiDetails steps?:[Step]"},
     {"TgiPlacedToken", "id:integer text:string start:integer stop:integer"},
     {"TgiChatTokens", "tokenize_response:[TgiPlacedToken] templated_text:string"},
+    {"TeiInfo", "model_id:string model_sha:null model_dtype:string|null model_type:object "
+                "max_input_length:integer max_client_batch_size:integer auto_truncate:boolean "
+                "router:string version:string sha:string"},
     {"TgiInfo", "model_id:string model_pipeline_tag:string max_best_of:integer "
                 "max_stop_sequences:integer max_input_tokens:integer max_total_tokens:integer "
                 "max_client_batch_size:integer router:string version:string sha:string"},

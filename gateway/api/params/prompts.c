@@ -106,7 +106,33 @@ static bool may_cut(const struct gw_prompts *prompts)
     return prompts->are_cut || prompts->n_last || prompts->shortening.wanted;
 }
 
-static void cut(struct gw_prompts *prompts, size_t max_tokens, struct baton_tokens *tokens)
+static bool begins_with(const uint32_t *ids, const uint32_t *first, int n)
+{
+    return !n || !memcmp(ids, first, (size_t)n * sizeof *ids);
+}
+
+/* Drops tokens of the text, but not the special ones around it: a pooled state may be that of one
+ * of them. */
+static void cut_text(const struct gw_api *api, const struct gw_prompts *prompts, size_t max_tokens,
+                     struct baton_tokens *tokens)
+{
+    const struct baton_pair_ends ends = baton_tokenizer_pair_ends(api->tokenizer);
+    size_t n_first = (size_t)ends.n_first, n_last = (size_t)ends.n_last;
+    size_t n = tokens->n, n_over = n - max_tokens, at;
+    uint32_t *ids = tokens->ids;
+    if (n_first + n_last > max_tokens)
+        n_first = n_last = 0;
+    if (!begins_with(ids, ends.first, (int)n_first))
+        n_first = 0;
+    if (!begins_with(ids + n - n_last, ends.last, (int)n_last))
+        n_last = 0;
+    at = prompts->are_cut_at_start ? n_first : max_tokens - n_last;
+    memmove(ids + at, ids + at + n_over, (n - n_over - at) * sizeof *ids);
+    tokens->n = max_tokens;
+}
+
+static void cut(const struct gw_api *api, struct gw_prompts *prompts, size_t max_tokens,
+                struct baton_tokens *tokens)
 {
     struct gw_shortening *shortening = &prompts->shortening;
     struct gw_shortening to_last = {0};
@@ -114,7 +140,7 @@ static void cut(struct gw_prompts *prompts, size_t max_tokens, struct baton_toke
         gw_shorten_tokens(shortening, tokens, gw_shortening_target(shortening, max_tokens));
     if (prompts->are_cut && tokens->n > max_tokens) {
         shortening->n_tokens += tokens->n - max_tokens;
-        tokens->n = max_tokens;
+        cut_text(api, prompts, max_tokens, tokens);
     }
     if (prompts->n_last)
         gw_shorten_tokens(&to_last, tokens, prompts->n_last);
@@ -151,13 +177,19 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
     size_t n, max_tokens = limit_of(api, prompts);
     bool any = may_cut(prompts);
     const char *text = baton_json_string(json, &n);
+    baton_buf_append(&prompt->text, prompts->before, prompts->n_before);
+    baton_buf_append(&prompt->text, text, n);
+    if (prompts->n_before) {
+        text = baton_buf_text(&prompt->text);
+        n = prompt->text.len;
+    }
     enum baton_err err =
         prompts->suffix
             ? encode_around(api, prompts, text, n, max_tokens, &prompt->tokens, &why)
             : baton_tokenizer_encode_prompt(api->tokenizer, text, n, any ? SIZE_MAX : max_tokens,
                                             &prompt->tokens, &why);
     drop_second_bos(api, &prompt->tokens);
-    cut(prompts, max_tokens, &prompt->tokens);
+    cut(api, prompts, max_tokens, &prompt->tokens);
     if (err == BATON_LIMIT)
         too_long(api, fields, prompt, count_text(api, text, n, max_tokens));
     else if (prompt->tokens.n > max_tokens)
@@ -166,7 +198,6 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
         gw_fields_fail(fields, prompt->name, "invalid_value", "%s: %s", prompt->name, why.text);
     else
         take_bos(api, &prompt->tokens);
-    baton_buf_append(&prompt->text, text, n);
 }
 
 static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
@@ -211,7 +242,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
     if (fields->failed)
         return;
     put_text(api, prompt);
-    cut(prompts, max_tokens, tokens);
+    cut(api, prompts, max_tokens, tokens);
     if (tokens->n > max_tokens)
         too_long(api, fields, prompt, tokens->n);
 }
@@ -242,9 +273,10 @@ static void read_prompt(struct gw_api *api, struct gw_fields *fields, const stru
     json = text_of(fields, json, prompts, prompt);
     if (baton_json_kind(json) == BATON_JSON_STRING)
         read_text(api, fields, json, prompts, prompt);
-    else if (prompts->suffix)
+    else if (prompts->suffix || prompts->before)
         gw_fields_fail(fields, prompt->name, "invalid_type",
-                       "%s: must be a string together with suffix", prompt->name);
+                       "%s: must be a string together with %s", prompt->name,
+                       prompts->suffix ? "suffix" : "a prompt of the model");
     else if (baton_json_kind(json) != BATON_JSON_ARRAY)
         gw_fields_fail(fields, prompt->name, "invalid_type", "%s: must be %s", prompt->name,
                        forms[GW_BATCH_NONE]);
@@ -416,7 +448,7 @@ void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
     else if (prompts->n_last)
         max_tokens = SIZE_MAX;
     if (!encode_chat(api, fields, input, max_tokens, shortening, &tokens, &form)) {
-        cut(prompts, SIZE_MAX, &tokens);
+        cut(api, prompts, SIZE_MAX, &tokens);
         take_ids(api, fields, &tokens, prompts);
     }
     if (prompts->n)
@@ -454,7 +486,7 @@ void gw_prompts_put_before(struct gw_api *api, struct gw_fields *fields, const c
     free(ids);
     if (!prompts->n || fields->failed)
         return;
-    cut(prompts, max_tokens, &prompts->items[0].tokens);
+    cut(api, prompts, max_tokens, &prompts->items[0].tokens);
     if (prompts->items[0].tokens.n > max_tokens)
         too_long(api, fields, &prompts->items[0], prompts->items[0].tokens.n);
 }

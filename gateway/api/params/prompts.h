@@ -21,10 +21,13 @@ struct gw_prompt {
 struct gw_prompts {
     struct gw_prompt *items;
     size_t n;
-    bool is_batch;      /* given as an array of prompts, even if of one */
-    const char *field;  /* the field that they are read from; NULL: "prompt" */
-    bool takes_objects; /* llama.cpp's {"prompt_string"} too */
-    bool are_cut;       /* too long prompts are cut at their end instead of failing */
+    bool is_batch;         /* given as an array of prompts, even if of one */
+    const char *field;     /* the field that they are read from; NULL: "prompt" */
+    bool takes_objects;    /* llama.cpp's {"prompt_string"} too */
+    bool are_cut;          /* too long prompts are cut at their end instead of failing */
+    bool are_cut_at_start; /* ... or at their start */
+    const char *before;    /* put before each text, which ids then may not replace; NULL: nothing */
+    size_t n_before;
     /* The text behind the middle that prompts ask for (tokenizer/fim.h); NULL: they are plain. */
     const char *suffix;
     size_t n_suffix;

@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/embeddings/embeddings.h"
-#include "gateway/api/rerank/pairs.h"
+#include "gateway/api/embeddings/pairs.h"
 #include "gateway/api/tgi/writer.h"
 
 enum { SEARCH_UNIT_DOCUMENTS = 100 }; /* Cohere's */

@@ -4,7 +4,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/embeddings/embeddings.h"
-#include "gateway/api/rerank/pairs.h"
+#include "gateway/api/embeddings/pairs.h"
 #include "gateway/api/rerank/rerank.h"
 
 /* options.own of the writer. */

@@ -29,6 +29,7 @@
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/api/sglang/generate.h"
+#include "gateway/api/tei/embed.h"
 #include "gateway/api/tgi/generate.h"
 
 static const struct {
@@ -98,7 +99,8 @@ static const struct {
     {gw_llamacpp_props, "LlamaProps"},
     {gw_tgi_compatible, "[TgiAnswer]"},
     {gw_tgi_chat_tokenize, "TgiChatTokens"},
-    {gw_tgi_info, "TgiInfo"},
+    {gw_tgi_info, "TgiInfo|TeiInfo"},
+    {gw_tei_embed, "[[number]]"},
     {gw_ollama_generate, "OllamaGeneration"},
     {gw_ollama_chat, "OllamaChat"},
     {gw_ollama_embed, "OllamaEmbeddings"},

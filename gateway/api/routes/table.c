@@ -35,6 +35,7 @@
 #include "gateway/api/routes/text.h"
 #include "gateway/api/sglang/generate.h"
 #include "gateway/api/streams/resume.h"
+#include "gateway/api/tei/embed.h"
 #include "gateway/api/tgi/generate.h"
 #include "gateway/api/tgi/writer.h"
 
@@ -67,7 +68,10 @@ static const struct gw_route routes[] = {
      "Continue a prompt, as TGI and Hugging Face's endpoints do"},
     {"POST", "/chat_tokenize", gw_tgi_chat_tokenize, GW_ANSWERS_JSON,
      "Render a conversation as a prompt and tokenize it, as TGI does"},
-    {"GET", "/info", gw_tgi_info, GW_ANSWERS_JSON, "Report the server's properties, as TGI does"},
+    {"POST", "/embed", gw_tei_embed, GW_ANSWERS_JSON,
+     "Embed texts, as text-embeddings-inference does"},
+    {"GET", "/info", gw_tgi_info, GW_ANSWERS_JSON,
+     "Report the server's properties, as TGI does, and TEI for an encoder"},
     {"POST", "/v1/completions", gw_openai_completions, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Continue prompts, as OpenAI does"},
     {"POST", "/v1/fim/completions", gw_mistral_fim, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
@@ -222,6 +226,7 @@ static const struct gw_route_dialect dialects[] = {
     {"/embedding", &gw_llamacpp_errors, false},
     {"/embeddings", &gw_llamacpp_errors, false},
     {"/chat_tokenize", &gw_tgi_errors, false},
+    {"/embed", &gw_tgi_errors, false},
     {"/generate_stream", &gw_tgi_errors, false},
     {"/", &gw_tgi_errors, false}, /* only this path: every other one has a name after it */
 };

@@ -8,6 +8,7 @@
 #include "gateway/api/json_util.h"
 #include "gateway/api/params/adapters.h"
 #include "gateway/api/params/thinking.h"
+#include "gateway/api/tei/embed.h"
 #include "gateway/api/tgi/writer.h"
 
 enum { DEFAULT_NEW_TOKENS = 100 };
@@ -152,6 +153,11 @@ void gw_tgi_info(struct gw_api *api, struct gw_exchange *exchange, const struct 
     struct gw_answer answer;
     (void)unused;
     gw_answer_open(&answer);
+    if (api->facts->is_encoder) {
+        gw_tei_put_info(&answer.out, api);
+        gw_answer_close(&answer, exchange, 200);
+        return;
+    }
     baton_json_put_string(&answer.out, "model_id", api->names->list[0]);
     baton_json_put_string(&answer.out, "model_pipeline_tag", "text-generation");
     baton_json_put_int(&answer.out, "max_best_of", 1);

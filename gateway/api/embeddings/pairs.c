@@ -1,4 +1,4 @@
-#include "gateway/api/rerank/pairs.h"
+#include "gateway/api/embeddings/pairs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
  * Threading: loop thread.
  * Errors:    in the builder's fields.problem.
  */
-#ifndef BATON_GATEWAY_API_RERANK_PAIRS_H
-#define BATON_GATEWAY_API_RERANK_PAIRS_H
+#ifndef BATON_GATEWAY_API_EMBEDDINGS_PAIRS_H
+#define BATON_GATEWAY_API_EMBEDDINGS_PAIRS_H
 
 #include "gateway/api/completion/builder.h"
 
