@@ -21,6 +21,7 @@
 #include "engine/arch/spec.h"
 #include "engine/kernels/attend/kv_block.h"
 #include "engine/kernels/pack/packed.h"
+#include "engine/kernels/recurrent/jobs.h"
 
 /* The operation on a linear layer's result, after the bias, on its way to y. */
 enum baton_epilogue_kind {
@@ -152,6 +153,12 @@ struct baton_kernels {
     /* Attends with the query heads of KV heads first_head..end_head-1. K and V are read from memory
      * once for all queries; a query's bits depend only on itself and its positions' K and V. */
     void (*attend)(const struct baton_attend *job, int first_head, int end_head);
+
+    /* Convolves channels first_channel..end_channel-1 of rows, multiples of 16 but for the last. */
+    void (*convolve)(const struct baton_convolution *job, int first_channel, int end_channel);
+
+    /* Scans columns first_column..end_column-1 of a state, multiples of 16. */
+    void (*scan)(const struct baton_scan *job, int first_column, int end_column);
 
     /* The greatest of x [n], without NaN; -infinity if there is no number. */
     float (*max)(const float *x, size_t n);

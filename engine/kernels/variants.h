@@ -26,6 +26,7 @@
     void baton_fill_bf16_##set(struct baton_kernels *kernels);                                     \
     void baton_fill_q8_##set(struct baton_kernels *kernels);                                       \
     void baton_fill_attention_##set(struct baton_kernels *kernels);                                \
+    void baton_fill_recurrent_##set(struct baton_kernels *kernels);                                \
     BATON_NATIVE_PARTS(set)
 
 BATON_PARTS(portable);

@@ -105,6 +105,7 @@ static bool runs_i8mm(void)
         baton_fill_bf16_##set(kernels);                                                            \
         baton_fill_q8_##set(kernels);                                                              \
         baton_fill_attention_##set(kernels);                                                       \
+        baton_fill_recurrent_##set(kernels);                                                       \
         FILL_NATIVE(set, kernels);                                                                 \
     } while (0)
 
@@ -129,6 +130,7 @@ static void fill_avx512(struct baton_kernels *kernels)
     baton_fill_bf16_avx512(kernels);
     baton_fill_q8_avx512(kernels);
     baton_fill_attention_avx512(kernels);
+    baton_fill_recurrent_avx512(kernels);
 }
 
 static void fill_avx512vnni(struct baton_kernels *kernels)

@@ -34,12 +34,6 @@ INLINE vec gelu_erf(vec x)
     return x * blend(x < 0.0F, tail, 1.0F - tail);
 }
 
-/* x / (1 + exp(-slope x)): silu where slope is 1. */
-INLINE vec swish(vec x, float slope)
-{
-    return x / (1.0F + exp_vec(-slope * x));
-}
-
 /* A NaN stays a NaN. */
 INLINE vec relu(vec x)
 {

@@ -194,6 +194,12 @@ INLINE vec tanh_vec(vec x)
     return blend(a < 0.625F, near, blend(x < 0.0F, -far, far));
 }
 
+/* x / (1 + exp(-slope x)): silu where slope is 1. */
+INLINE vec swish(vec x, float slope)
+{
+    return x / (1.0F + exp_vec(-slope * x));
+}
+
 INLINE vec cap_vec(vec x, float cap)
 {
     return cap * tanh_vec(x * (1.0F / cap));
