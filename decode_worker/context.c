@@ -98,6 +98,12 @@ static bool fits(const struct dc_context *context, const Baton__V1__PrefillReque
            baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
 
+void dc_context_drop_prefix(struct dc_context *context)
+{
+    baton_seq_save_states(&context->seq, NULL, 0);
+    baton_prefix_fini(&context->prefix);
+}
+
 enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request, int64_t n_vocab,
                                       struct baton_grammar_set *grammars)
@@ -116,7 +122,7 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
         context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
     context->prompt = prompt;
     if (request->skip_prefix_cache) /* without hashes finish_prompt registers no blocks */
-        baton_prefix_fini(&context->prefix);
+        dc_context_drop_prefix(context);
     return BATON_OK;
 }
 
@@ -145,7 +151,7 @@ void dc_context_finish_prompt(struct dc_context *context)
 {
     dc_context_set_state(context, DC_PREFILLED);
     baton_prefix_register(&context->prefix, &context->seq, context->prefix.n_hashes);
-    baton_prefix_fini(&context->prefix);
+    dc_context_drop_prefix(context);
 }
 
 enum baton_err dc_context_take_start(struct dc_context *context,
@@ -157,7 +163,10 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
     uint32_t n_resumed = start->n_output_tokens;
-    enum baton_err err = dc_speculation_init(&context->speculation, start, draft);
+    /* Wrong drafts would have to be taken out of a state again. */
+    enum baton_err err = baton_kv_has_states(context->seq.kv)
+                             ? BATON_OK
+                             : dc_speculation_init(&context->speculation, start, draft);
     if (err)
         return err;
     err = baton_sampling_state_open(&context->sampling, start->sampling, start->prompt,

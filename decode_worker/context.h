@@ -121,6 +121,9 @@ void dc_context_set_state(struct dc_context *context, enum dc_state state);
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
                                   const Baton__V1__Reserve *wanted) BATON_MUST_CHECK;
 
+/* Drops the hashes, under which nothing more is registered. */
+void dc_context_drop_prefix(struct dc_context *context);
+
 /* Keeps a prompt that runs here once its grammar is ready; from now on no context may arrive
  * instead. INVALID: the request does not fit the reservation; NO_MEMORY. */
 enum baton_err dc_context_take_prompt(struct dc_context *context,

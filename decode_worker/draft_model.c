@@ -144,7 +144,12 @@ enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *
     growth.waits = true;
     const struct baton_kv_pool_options pool = {
         .dtype = kv_dtype, .n_blocks = n_blocks, .growth = &growth};
-    return baton_kv_create(draft->model, &pool, &draft->kv, why);
+    enum baton_err err = baton_kv_create(draft->model, &pool, &draft->kv, why);
+    if (!err && baton_kv_has_states(draft->kv))
+        return baton_fail(why, BATON_INVALID,
+                          "draft-model: its layers keep a state, out of which wrong drafts cannot "
+                          "be taken");
+    return err;
 }
 
 void dc_draft_model_close(struct dc_draft_model *draft)

@@ -83,7 +83,7 @@ static void drop_foreign_hashes(const struct dc_service *service, struct dc_cont
     if (baton_prefix_cache_made(&service->base.prefix_cache, &context->prefix, request))
         return;
     baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&context->origin));
-    baton_prefix_fini(&context->prefix);
+    dc_context_drop_prefix(context);
 }
 
 static void handle_prompt(struct dc_service *service, struct dc_context *context,

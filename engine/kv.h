@@ -18,7 +18,9 @@
  *
  * Layers that see only a window need the blocks of the last positions alone. A pool that slides has
  * fewer blocks for them than for the others, with numbers and a cache of their own; a sequence
- * gives those back that its window has passed.
+ * gives those back that its window has passed. Layers that keep a state (arch/spec.h) are of this
+ * class: their block is the state after the last position, and only a state that a step saved at
+ * the end of a block is found there. A pool with such layers always slides.
  *
  * Ownership: the caller destroys a pool. A sequence holds its blocks until baton_seq_fini.
  * Threading: one thread owns a pool: it begins, registers, shortens and ends sequences, and counts
@@ -141,8 +143,10 @@ struct baton_seq {
 
     /* These are for a pool that slides; else NULL and 0. */
     int *windows; /* owned array, as blocks: of layers with a window; negative: not held */
-    int first_window, end_window; /* those held */
-    int n_set_aside;              /* that it may hold */
+    int first_window, end_window;          /* those held */
+    int n_set_aside;                       /* that it may hold */
+    const struct baton_block_hash *hashes; /* [n_hashes] borrowed: baton_seq_save_states */
+    int n_hashes;
 };
 
 /* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. AGAIN: enough are,
@@ -166,6 +170,11 @@ void baton_seq_shorten(struct baton_seq *seq, int n_blocks);
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
                         int n);
 
+/* From now on a step of a model that keeps states registers a state under the hash of the block at
+ * whose end it begins, if it ends in the next block. hashes [n] are borrowed until the next call;
+ * NULL: no more states are saved. Without such layers it does nothing. */
+void baton_seq_save_states(struct baton_seq *seq, const struct baton_block_hash *hashes, int n);
+
 /* Before blocks are filled without a forward: holds blocks first..end - 1 of layers with a window,
  * and none before. False when these are more than the sequence has set aside, or were given back.
  * Always true of a pool that does not slide. */
@@ -185,6 +194,8 @@ const int *baton_kv_held_layers(const struct baton_kv *kv, int *n);
 /* The held layers that see a window, or those that keep all positions: [*n], the pool's. */
 const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n);
 bool baton_kv_has_window(const struct baton_kv *kv, int layer);
+/* Whether layers keep a state: a sequence's last positions cannot be taken back, but for one. */
+bool baton_kv_has_states(const struct baton_kv *kv);
 
 /* Bytes of one block of a layer, 0 for one that holds none; and in all layers. */
 size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);

@@ -14,6 +14,10 @@ static enum baton_err check_pool(const struct baton_kv *kv,
 {
     int64_t n_output = request->naive ? (int64_t)request->max_new_tokens - 1 : 0;
     int64_t n_held = (int64_t)baton_kv_n_blocks(kv) * BATON_KV_BLOCK_TOKENS;
+    if (request->in_parts && baton_kv_has_states(kv))
+        return baton_fail(why, BATON_INVALID,
+                          "in_parts: layers of this model keep a state, for which each part of a "
+                          "prompt would wait; start the gateway without --prefill-split");
     if ((int64_t)request->n_tokens + n_output <= n_held)
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,

@@ -62,11 +62,13 @@ static int count_remaining(const struct pf_job *job)
     return n_own > n_stripe ? n_own : n_stripe;
 }
 
-/* Limits a part's step to one stripe. */
+/* Limits a part's step to one stripe, and others to where a state is saved. */
 static int bound(const struct pf_job *job, int n_tokens)
 {
     if (!pf_parts_are_several(&job->parts))
-        return n_tokens;
+        return job->naive
+                   ? n_tokens
+                   : baton_prefix_cut(job->seq.kv, job->seq.n_tokens, job->n_prompt, n_tokens);
     int n_stripe = pf_parts_n_in_stripe(job);
     return n_tokens < n_stripe ? n_tokens : n_stripe;
 }

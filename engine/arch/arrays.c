@@ -163,6 +163,9 @@ static struct baton_array mixture_of_layer(const struct baton_spec *spec,
 static struct baton_array attention_of_layer(const struct baton_spec *spec,
                                              enum baton_array_kind kind, int layer)
 {
+    bool has_state = baton_spec_has_state(spec, layer);
+    if (has_state && kind != BATON_ARRAY_QKV && kind != BATON_ARRAY_OUT)
+        return none();
     switch (kind) {
     case BATON_ARRAY_QKV:
         return matrix(baton_spec_qkv_width(spec, layer), spec->n_embd);
@@ -185,6 +188,26 @@ static struct baton_array attention_of_layer(const struct baton_spec *spec,
     }
 }
 
+/* The arrays of a layer with a state beside its projections. */
+static struct baton_array state_of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
+                                         int layer)
+{
+    const struct baton_state_spec *state = &spec->state;
+    if (!baton_spec_has_state(spec, layer))
+        return none();
+    struct baton_array norm = vector(state->n_values);
+    norm.center = 1;
+    norm.is_whole = true;
+    switch (kind) {
+    case BATON_ARRAY_TAPS:
+        return table(state->n_taps, baton_state_n_channels(state));
+    case BATON_ARRAY_STATE_NORM:
+        return norm;
+    default:
+        return vector(state->n_heads);
+    }
+}
+
 static struct baton_array of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
                                    int layer)
 {
@@ -197,6 +220,11 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_K_NORM:
     case BATON_ARRAY_SINKS:
         return attention_of_layer(spec, kind, layer);
+    case BATON_ARRAY_TAPS:
+    case BATON_ARRAY_STATE_RATE:
+    case BATON_ARRAY_STATE_BIAS:
+    case BATON_ARRAY_STATE_NORM:
+        return state_of_layer(spec, kind, layer);
     case BATON_ARRAY_UP:
     case BATON_ARRAY_UP_BIAS:
     case BATON_ARRAY_DOWN:
@@ -311,6 +339,8 @@ struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_arra
     struct baton_array array = in_layer ? of_layer(spec, kind, layer) : of_model(spec, kind);
     array.kind = kind;
     array.layer = in_layer ? layer : 0;
+    array.has_state =
+        (kind == BATON_ARRAY_QKV || kind == BATON_ARRAY_OUT) && baton_spec_has_state(spec, layer);
     array.n_experts = in_layer && is_of_experts(spec, kind, layer) ? spec->moe.n_experts : 0;
     return array;
 }

@@ -32,7 +32,8 @@ enum baton_array_kind {
     BATON_ARRAY_ATTN_NORM_BIAS,
     BATON_ARRAY_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
     BATON_ARRAY_MLP_NORM_BIAS,
-    BATON_ARRAY_QKV, /* [(H + 2 G) D][C] queries, keys, values */
+    BATON_ARRAY_QKV, /* [(H + 2 G) D][C] queries, keys, values, and [H D] of the gate of attention's
+                        result; of a layer with a state its projections */
     BATON_ARRAY_QKV_BIAS,
     BATON_ARRAY_OUT, /* [C][H D] */
     BATON_ARRAY_OUT_BIAS,
@@ -52,6 +53,11 @@ enum baton_array_kind {
     BATON_ARRAY_Q_NORM, /* [D], or [H D] by spec.qk_norm */
     BATON_ARRAY_K_NORM, /* [D], or [G D] */
     BATON_ARRAY_SINKS,  /* [H] */
+
+    BATON_ARRAY_TAPS,       /* [n_taps][n_channels] of a state's convolution; this and the next */
+    BATON_ARRAY_STATE_RATE, /* [n_heads] A, or -exp(A) */
+    BATON_ARRAY_STATE_BIAS, /* [n_heads] */
+    BATON_ARRAY_STATE_NORM, /* [n_values] */
 
     BATON_ARRAY_ROUTER_NORM,       /* [C]; this and the next four where experts are beside an MLP */
     BATON_ARRAY_EXPERT_SCALES,     /* [E] */
@@ -93,6 +99,8 @@ struct baton_array {
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
     bool is_mapped; /* a table, whose rows are read from the file when they are needed */
     bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
+    bool has_state; /* QKV and OUT of a layer with a state */
+    bool is_whole;  /* a norm that is stored as it is, where others are stored less one */
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
 };
 

@@ -363,6 +363,8 @@ static const struct {
                 {"mistral3", "ministral3"},
                 {"qwen2_vl", "qwen2_5_vl_text"},
                 {"qwen2_5_vl", "qwen2_5_vl_text"},
+                {"qwen3_5", "qwen3_5_text"},
+                {"qwen3_5_moe", "qwen3_5_moe_text"},
                 {"qwen3_vl", "qwen3_vl_text"}};
 
 /* A wrapper's model_type at the top level means that its text_config is missing. */

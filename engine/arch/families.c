@@ -27,6 +27,14 @@
     .form = BATON_BLOCK_OUTER, .norm = BATON_LAYER_NORM, .norm_has_bias = true,                    \
     .has_embed_norm = true, .mlp = BATON_MLP_PLAIN
 
+/* The engine computes these; workers refuse them (worker/kv/budget.c). The features come last, so
+ * that a row can add some. */
+#define QWEN_HYBRID(type)                                                                          \
+    .model_type = (type), .tensors = &baton_names_qwen_hybrid,                                     \
+    .gguf = &baton_names_gguf_qwen_hybrid, .norm = BATON_RMS_NORM, .mlp = BATON_MLP_GATED,         \
+    .qk_norm = BATON_QK_NORM_HEAD, .is_of_engine = true,                                           \
+    .features = BY(LINEAR_LAYERS) | BY(QK_NORM) | BY(PARTIAL_ROTARY) | BY(MROPE) | ROPE
+
 const struct baton_arch baton_families[] = {
     {.model_type = "gpt2",
      .tensors = &baton_names_gpt2,
@@ -164,6 +172,11 @@ const struct baton_arch baton_families[] = {
      .norm = BATON_RMS_NORM,
      .mlp = BATON_MLP_GATED,
      .qk_norm = BATON_QK_NORM_HEAD},
+    {QWEN_HYBRID("qwen3_5_text"), .refine = baton_refine_qwen_hybrid},
+    {QWEN_HYBRID("qwen3_5_moe_text") | BY(SHARED_EXPERT) | QWEN_MOE,
+     .refine = baton_refine_qwen_hybrid_moe},
+    {QWEN_HYBRID("qwen3_next") | BY(SHARED_EXPERT) | QWEN_MOE,
+     .refine = baton_refine_qwen_hybrid_moe},
     {.model_type = "gemma",
      .tensors = &baton_names_gemma,
      .gguf = &baton_names_gguf,
@@ -445,7 +458,8 @@ const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
 {
     size_t n = 0;
     for (int i = 0; i < baton_n_families && n < BATON_ARCH_NAMES_BYTES; i++)
-        n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
-                              i ? ", " : "supported: ", baton_families[i].model_type);
+        if (!baton_families[i].is_of_engine)
+            n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
+                                  i ? ", " : "supported: ", baton_families[i].model_type);
     return text;
 }

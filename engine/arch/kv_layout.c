@@ -32,6 +32,17 @@ static void add_rope(struct baton_sha256 *sha, const struct baton_rope_spec *rop
         add_double(sha, rope->inverse[i]);
 }
 
+/* Both ends must keep the same state, and know its heads by the same order. */
+static void add_state(struct baton_sha256 *sha, const struct baton_spec *spec)
+{
+    const struct baton_state_spec *state = &spec->state;
+    for (int i = 0; i < spec->n_layers; i++)
+        if (baton_spec_has_state(spec, i))
+            add(sha, "layer %d state f32 %d: taps %d heads %d/%d tiled %d keys %d values %d\n", i,
+                spec->layers[i].mixer, state->n_taps, state->n_key_heads, state->n_heads,
+                state->is_tiled, state->n_keys, state->n_values);
+}
+
 static void add_layer(struct baton_sha256 *sha, const struct baton_layer_spec *layer)
 {
     add(sha, "layer G %d D %d from %d window %d rope %d\n", layer->n_kv_heads, layer->head_dim,
@@ -60,6 +71,7 @@ enum baton_err baton_kv_layout_digest(const struct baton_spec *spec, const char 
     for (int i = 0; i < spec->n_layers; i++)
         add_layer(sha, &spec->layers[i]);
     add_windows(sha, spec);
+    add_state(sha, spec);
     baton_sha256_final(sha, hex);
     return BATON_OK;
 }

@@ -148,6 +148,33 @@ const struct baton_tensor_names baton_names_gguf_gpt_oss = {
 const struct baton_tensor_names baton_names_gguf_seed_oss = {
     NAMES, .lists = {LIST(top), LIST(oss_norms), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp)}};
 
+static const struct baton_tensor_row hybrid_norms[] = {
+    {TENSOR("attn_norm.weight", ATTN_NORM)},
+    {TENSOR("post_attention_norm.weight", MLP_NORM)},
+    {TENSOR("attn_q_norm.weight", Q_NORM)},
+    {TENSOR("attn_k_norm.weight", K_NORM)},
+    {TENSOR("attn_output.weight", OUT)},
+    {TENSOR("ffn_gate_up_exps.weight", UP), .of_experts = true},
+};
+
+static const struct baton_tensor_row delta_rows[] = {
+    {OF_STATE("attn_qkv.weight", QKV), SLICE(CHANNELS)},
+    {OF_STATE("attn_gate.weight", QKV), SLICE(Z)},
+    {OF_STATE("ssm_beta.weight", QKV), SLICE(B)},
+    {OF_STATE("ssm_alpha.weight", QKV), SLICE(A)},
+    {OF_STATE("ssm_ba.weight", QKV), SLICE(BA)},
+    {OF_STATE("ssm_out.weight", OUT)},
+    {TENSOR("ssm_conv1d.weight", TAPS), .transposed = true},
+    {TENSOR("ssm_a", STATE_RATE)},
+    {TENSOR("ssm_dt.bias", STATE_BIAS)},
+    {TENSOR("ssm_norm.weight", STATE_NORM)},
+};
+
+const struct baton_tensor_names baton_names_gguf_qwen_hybrid = {
+    NAMES, .has_late_layers = true,
+    .lists = {LIST(top), LIST(hybrid_norms), LIST(qkv), LIST(gated_mlp), LIST(experts),
+              LIST(delta_rows)}};
+
 /* The file's lists of numbers, which its reader makes tensors of layers (gguf/tensors.c). */
 static const struct baton_tensor_row xielu[] = {
     {TENSOR("xielu.alpha_p", XIELU_P)},

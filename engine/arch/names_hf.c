@@ -193,6 +193,28 @@ const struct baton_tensor_names baton_names_qwen_moe = {
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
               LIST(qwen_experts), LIST(fused_experts)}};
 
+/* qwen3_next has two matrices, by key heads, where qwen3_5 has four. */
+static const struct baton_tensor_row delta_rows[] = {
+    {OF_STATE("linear_attn.in_proj_qkv.weight", QKV), SLICE(CHANNELS)},
+    {OF_STATE("linear_attn.in_proj_z.weight", QKV), SLICE(Z)},
+    {OF_STATE("linear_attn.in_proj_b.weight", QKV), SLICE(B)},
+    {OF_STATE("linear_attn.in_proj_a.weight", QKV), SLICE(A)},
+    {OF_STATE("linear_attn.in_proj_qkvz.weight", QKV), SLICE(CHANNELS_Z)},
+    {OF_STATE("linear_attn.in_proj_ba.weight", QKV), SLICE(BA)},
+    {OF_STATE("linear_attn.out_proj.weight", OUT)},
+    {TENSOR("linear_attn.conv1d.weight", TAPS), .transposed = true, .has_third = true},
+    {TENSOR("linear_attn.A_log", STATE_RATE)},
+    {TENSOR("linear_attn.dt_bias", STATE_BIAS)},
+    {TENSOR("linear_attn.norm.weight", STATE_NORM)},
+};
+
+const struct baton_tensor_names baton_names_qwen_hybrid = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .norms_less_one = true,
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(qwen_experts), LIST(fused_experts), LIST(delta_rows)}};
+
 static const struct baton_tensor_row granite_experts[] = {
     {TENSOR("block_sparse_moe.router.layer.weight", ROUTER)},
     {EXPERTS("block_sparse_moe.input_linear.weight", UP)},

@@ -54,6 +54,10 @@ BATON_REFINE(olmoe);
 BATON_REFINE(qwen3_moe);
 /* The same, and a shared expert with a gate. */
 BATON_REFINE(qwen2_moe);
+/* Gated delta nets in most layers, and a gate of attention's result. */
+BATON_REFINE(qwen_hybrid);
+/* The same, with qwen2_moe's experts. */
+BATON_REFINE(qwen_hybrid_moe);
 /* Granite's multipliers, experts, a shared expert. */
 BATON_REFINE(granitemoe);
 /* The same, or a plain MLP under the shared expert's names; often no rotation. */

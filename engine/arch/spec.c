@@ -84,6 +84,38 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
     return check_kv_from(spec, layer, why);
 }
 
+/* The kernels take whole columns and keys by fours; the pool has one class of blocks beside those
+ * of all positions. */
+static enum baton_err check_state(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_state_spec *state = &spec->state;
+    bool has_window = false, has_state = false;
+    for (int i = 0; i < spec->n_layers; i++) {
+        has_window |= spec->layers[i].window > 0;
+        has_state |= baton_spec_has_state(spec, i);
+    }
+    if (!has_state)
+        return BATON_OK;
+    if (has_window)
+        return baton_fail(why, BATON_INVALID,
+                          "layers with a window beside layers with a state are not supported");
+    if (state->n_taps < 2 || state->n_taps > BATON_STATE_MAX_TAPS || state->n_key_heads < 1 ||
+        state->n_heads < 1 || state->n_heads % state->n_key_heads || state->n_keys < 4 ||
+        state->n_keys % 4 || state->n_values < 1 || state->n_values % BATON_STATE_COLUMNS ||
+        (int64_t)state->n_heads * state->n_values > BATON_MAX_WIDTH ||
+        (int64_t)state->n_key_heads * state->n_keys > BATON_MAX_WIDTH ||
+        (int64_t)state->n_keys * state->n_values > BATON_MAX_WIDTH ||
+        (int64_t)state->n_heads * state->n_values * state->n_keys +
+                (int64_t)state->n_taps * baton_state_n_channels(state) >
+            BATON_MAX_STATE)
+        return baton_fail(why, BATON_INVALID,
+                          "state: %d heads of %d values, %d of %d keys and %d taps are not "
+                          "supported",
+                          state->n_heads, state->n_values, state->n_key_heads, state->n_keys,
+                          state->n_taps);
+    return BATON_OK;
+}
+
 static bool has_mixtures(const struct baton_spec *spec)
 {
     for (int i = 0; i < spec->n_layers; i++)
@@ -149,6 +181,8 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
     for (int i = 0; !err && i < spec->n_layers; i++)
         err = check_layer(spec, i, why);
+    if (!err)
+        err = check_state(spec, why);
     if (!err)
         err = check_per_layer(spec, why);
     if (!err && has_mixtures(spec))

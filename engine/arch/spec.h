@@ -75,6 +75,12 @@ enum baton_qk_norm {
 
 enum { BATON_MAX_ROTATED = 512, BATON_MAX_ROPES = 2 };
 
+/* How a layer mixes its positions: what A is in the forms above. */
+enum baton_mixer {
+    BATON_MIXER_ATTENTION,
+    BATON_MIXER_DELTA /* a gated delta net (struct baton_state_spec) */
+};
+
 /* A rotary embedding: pair i (x[i], x[i + n_rotated / 2]) of a head turns by position * inverse[i];
  * sine and cosine are multiplied by attention_factor. The head's other elements stay. */
 struct baton_rope_spec {
@@ -85,15 +91,40 @@ struct baton_rope_spec {
 
 /* The properties that may differ from layer to layer. */
 struct baton_layer_spec {
-    int n_kv_heads;       /* G */
-    int head_dim;         /* D */
-    int n_ff;             /* F of a dense layer */
-    int window;           /* a position sees the last `window` positions, itself included, and an
+    int n_kv_heads;         /* G */
+    int head_dim;           /* D */
+    int n_ff;               /* F of a dense layer */
+    int window;             /* a position sees the last `window` positions, itself included, and an
                              encoder's as many after it; 0: all */
-    int rope;             /* index of spec.ropes; -1: none */
-    int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one */
-    bool is_moe;          /* its feed-forward part is a mixture of experts */
-    bool values_are_keys; /* V is K's projection, before K's norm and rotation */
+    int rope;               /* index of spec.ropes; -1: none */
+    int kv_from;            /* the layer whose K and V it reads: itself, or an earlier one */
+    bool is_moe;            /* its feed-forward part is a mixture of experts */
+    bool values_are_keys;   /* V is K's projection, before K's norm and rotation */
+    enum baton_mixer mixer; /* without attention it has no use for the others but n_ff and is_moe */
+};
+
+/* The most floats that a layer keeps: they have to fit into one message (common/wire/frame.h). */
+enum { BATON_MAX_STATE = (1 << 20) - 16 };
+
+/* What the kernels take: taps, and whole columns of values. */
+enum { BATON_STATE_MAX_TAPS = 4, BATON_STATE_COLUMNS = 16 };
+
+/* Layers that keep a state of fixed size instead of K and V. A row's projections are q and k
+ * [n_key_heads][n_keys], v and z [n_heads][n_values], b and a [n_heads], in this order. q, k and v
+ * go through a short convolution and silu; q and k are then divided by their length, and q by
+ * n_keys^1/2. Value head h has the state S, and
+ *
+ *     decay = exp(-exp(A) softplus(a + bias)), write = sigmoid(b)       (engine/kernels/recurrent)
+ *     result = norm(scan of q, k, v) * silu(z)
+ *
+ * (Yang et al., "Gated Delta Networks", 2024). */
+struct baton_state_spec {
+    int n_taps;      /* of the convolution */
+    int n_key_heads; /* they divide n_heads */
+    int n_heads;     /* of values */
+    int n_keys, n_values;
+    bool is_tiled;     /* value head h has key head h % n_key_heads; else h / (heads of a key) */
+    bool has_log_rate; /* the checkpoint has A; else -exp(A) */
 };
 
 struct baton_moe_spec {
@@ -154,7 +185,10 @@ struct baton_spec {
     float embed_scale, residual_scale, logit_scale; /* 1: none */
     float logit_cap;                                /* 0: none */
 
+    bool has_out_gate; /* attention's result is multiplied by sigmoid of a projection */
+
     struct baton_moe_spec moe;
+    struct baton_state_spec state;
     int n_pooled_stages;
     struct baton_pooled_stage pooled_stages[BATON_MAX_POOLED_STAGES];
     int n_ropes;
@@ -162,10 +196,29 @@ struct baton_spec {
     struct baton_layer_spec layers[BATON_MAX_LAYERS]; /* [L] */
 };
 
-/* Floats of a row in a layer: all query heads; all KV heads; queries, keys and values together. */
+/* Whether a layer keeps a state instead of K and V. */
+static inline bool baton_spec_has_state(const struct baton_spec *spec, int layer)
+{
+    return spec->layers[layer].mixer != BATON_MIXER_ATTENTION;
+}
+
+/* Channels of the convolution: q, k and v. */
+static inline int baton_state_n_channels(const struct baton_state_spec *state)
+{
+    return 2 * state->n_key_heads * state->n_keys + state->n_heads * state->n_values;
+}
+
+static inline int baton_state_width(const struct baton_state_spec *state)
+{
+    return state->n_heads * state->n_values;
+}
+
+/* Floats of a row in a layer: all query heads, or the values of a layer with a state; all KV heads;
+ * all projections of a row together. */
 static inline int baton_spec_q_width(const struct baton_spec *spec, int layer)
 {
-    return spec->n_heads * spec->layers[layer].head_dim;
+    return baton_spec_has_state(spec, layer) ? baton_state_width(&spec->state)
+                                             : spec->n_heads * spec->layers[layer].head_dim;
 }
 
 static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
@@ -191,7 +244,7 @@ static inline int baton_spec_kv_layer(const struct baton_spec *spec, int layer)
     return spec->is_encoder ? 0 : spec->layers[layer].kv_from;
 }
 
-/* Whether a layer computes K and V of its own. */
+/* Whether a layer keeps something of a context: K and V of its own, or a state. */
 static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer)
 {
     return spec->layers[layer].kv_from == layer;
@@ -199,8 +252,13 @@ static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer
 
 static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
 {
+    const struct baton_state_spec *state = &spec->state;
     int n_kv = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
-    return baton_spec_q_width(spec, layer) + (spec->layers[layer].values_are_keys ? 1 : 2) * n_kv;
+    int n_q = baton_spec_q_width(spec, layer);
+    if (baton_spec_has_state(spec, layer))
+        return baton_state_n_channels(state) + n_q + 2 * state->n_heads;
+    return (spec->has_out_gate ? 2 : 1) * n_q +
+           (spec->layers[layer].values_are_keys ? 1 : 2) * n_kv;
 }
 
 /* Floats of a token's inputs to all layers. */

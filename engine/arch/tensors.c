@@ -181,6 +181,63 @@ static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *
     }
 }
 
+/* A tensor of queries has for each head the rows of its gate after its own. */
+static void split_gated_q(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    int head_dim = spec->layers[tensor->layer].head_dim, n = tensor->slices[0].n;
+    struct baton_tensor_slice *gate = &tensor->slices[1];
+    tensor->n_slices = 2;
+    tensor->slices[0].order = (struct baton_row_order){.head_dim = head_dim, .step = 2 * head_dim};
+    *gate = tensor->slices[0];
+    gate->first = baton_spec_qkv_width(spec, tensor->layer) - n;
+    gate->order.first = head_dim;
+}
+
+/* Rows of the projections of a layer with a state: first and n in the array; in a tensor by key
+ * heads they are n / n_key_heads rows, of each. */
+struct part {
+    int first, n;
+};
+
+enum { N_PARTS = 6 };
+
+static void list_parts(const struct baton_state_spec *state, struct part parts[N_PARTS])
+{
+    int n_keys = state->n_key_heads * state->n_keys, n_values = baton_state_width(state);
+    const int sizes[N_PARTS] = {n_keys, n_keys, n_values, n_values, state->n_heads, state->n_heads};
+    for (int i = 0, first = 0; i < N_PARTS; first += sizes[i++])
+        parts[i] = (struct part){first, sizes[i]};
+}
+
+/* The parts, from one on, that a tensor of a layer with a state holds one after the other, or key
+ * head by key head. */
+static void split_state(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    static const struct {
+        int first, n;
+    } of_slice[] = {[BATON_SLICE_CHANNELS] = {0, 3},   [BATON_SLICE_Z] = {3, 1},
+                    [BATON_SLICE_B] = {4, 1},          [BATON_SLICE_A] = {5, 1},
+                    [BATON_SLICE_CHANNELS_Z] = {0, 4}, [BATON_SLICE_BA] = {4, 2}};
+    enum baton_slice slice = tensor->row->slice;
+    bool by_heads = slice == BATON_SLICE_CHANNELS_Z || slice == BATON_SLICE_BA;
+    int n_heads = spec->state.n_key_heads, first = of_slice[slice].first;
+    struct part parts[N_PARTS];
+    list_parts(&spec->state, parts);
+    tensor->n_rows = 0;
+    tensor->n_slices = of_slice[slice].n;
+    for (int i = 0; i < tensor->n_slices; i++) {
+        tensor->slices[i] = (struct baton_tensor_slice){
+            .first = parts[first + i].first,
+            .n = parts[first + i].n,
+            .order = {.first = by_heads ? tensor->n_rows / n_heads : tensor->n_rows}};
+        tensor->n_rows += parts[first + i].n;
+    }
+    for (int i = 0; by_heads && i < tensor->n_slices; i++) {
+        tensor->slices[i].order.head_dim = tensor->slices[i].n / n_heads;
+        tensor->slices[i].order.step = tensor->n_rows / n_heads;
+    }
+}
+
 static struct baton_tensor_slice half_of_up(int n_rows, enum baton_slice slice)
 {
     return (struct baton_tensor_slice){.first = slice == BATON_SLICE_GATE ? 0 : n_rows / 2,
@@ -226,6 +283,10 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                         .slices = {{.n = array->n_rows}}};
     bool is_qkv = row->kind == BATON_ARRAY_QKV || row->kind == BATON_ARRAY_QKV_BIAS;
     enum baton_slice slice = slice_in(spec, row);
+    if (row->of_state && is_qkv) {
+        split_state(spec, &tensor);
+        return tensor;
+    }
     if (is_qkv && slice == BATON_SLICE_ALL)
         split_qkv(spec, &tensor);
     else if (is_qkv)
@@ -240,6 +301,10 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
         tensor.slices[0].order = order_in_heads(spec, array->layer);
     if (slice != BATON_SLICE_ALL)
         tensor.n_rows = tensor.slices[0].n;
+    if (is_qkv && slice == BATON_SLICE_Q && spec->has_out_gate) {
+        split_gated_q(spec, &tensor);
+        tensor.n_rows *= 2;
+    }
     return tensor;
 }
 
@@ -258,6 +323,8 @@ int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_t
         shape[n++] = tensor->n_experts;
     if (tensor->row->transposed)
         shape[n++] = tensor->n_columns;
+    if (tensor->row->has_third)
+        shape[n++] = 1;
     shape[n++] = tensor->n_rows;
     if (!tensor->row->transposed && !tensor->is_vector)
         shape[n++] = tensor->n_columns;

@@ -29,6 +29,12 @@ enum baton_slice {
     BATON_SLICE_Q, /* of qkv and its bias */
     BATON_SLICE_K,
     BATON_SLICE_V,
+    BATON_SLICE_CHANNELS, /* of a layer with a state: q, k and v; the others */
+    BATON_SLICE_Z,
+    BATON_SLICE_B,
+    BATON_SLICE_A,
+    BATON_SLICE_CHANNELS_Z, /* channels and z, and b and a, by key heads */
+    BATON_SLICE_BA,
     BATON_SLICE_GATE, /* of up and its bias, where they are GATED */
     BATON_SLICE_UP,
     BATON_SLICE_EXPERTS, /* of the router */
@@ -45,6 +51,8 @@ struct baton_tensor_row {
     bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
     bool alternates; /* up: rows of gate and up alternate */
     bool is_flat;    /* experts: stored with no dimension of their own, [E n_rows][n_columns] */
+    bool of_state;   /* QKV and OUT of a layer with a state; else of attention */
+    bool has_third;  /* stored with a dimension of 1 between the others */
     bool is_bare;    /* outside of the layers: its name has no prefix */
     const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
                            their scales [..][32 columns]; NULL: the tensor holds plain numbers */
@@ -55,11 +63,12 @@ struct baton_tensor_list {
     int n;
 };
 
-enum { BATON_MAX_TENSOR_LISTS = 6 };
+enum { BATON_MAX_TENSOR_LISTS = 8 };
 
 struct baton_tensor_names {
     const char *prefix;       /* of all names but the head's in current files: "transformer." */
     const char *layer_prefix; /* after it, before a layer's number: "h." */
+    bool has_late_layers;     /* those after the last draft tokens, and are not computed */
     bool norms_less_one;      /* norms are stored as weight - 1 */
     /* Tensors that are read elsewhere, up to a NULL; any other unknown one is an error. NULL: see
      * baton_tensor_is_ignored. */
@@ -73,7 +82,7 @@ struct baton_tensor_slice {
     struct baton_row_order order; /* in which the tensor holds them */
 };
 
-enum { BATON_MAX_TENSOR_SLICES = 3 };
+enum { BATON_MAX_TENSOR_SLICES = 4 };
 
 /* The meaning of a row of names in a model: its tensor's shape, and its place in the array. */
 struct baton_named_tensor {
@@ -90,7 +99,8 @@ struct baton_named_tensor {
 static inline bool baton_tensor_row_fills(const struct baton_tensor_row *row,
                                           const struct baton_array *array)
 {
-    return row->kind == array->kind && row->of_experts == (array->n_experts > 0);
+    return row->kind == array->kind && row->of_experts == (array->n_experts > 0) &&
+           row->of_state == array->has_state;
 }
 
 /* The tensor of a row that fills (a part of) this array. */

@@ -152,6 +152,11 @@ static int share_out(struct layer_loop *loop)
 
 void baton_forward_attend(struct baton_forward *forward, int layer)
 {
+    const struct baton_spec *spec = &forward->model->spec;
     struct layer_loop loop = {.forward = forward, .layer = layer};
+    if (baton_spec_has_state(spec, layer))
+        return;
     baton_pool_run(forward->pool, share_out(&loop), attend_item, &loop);
+    if (spec->has_out_gate)
+        baton_forward_gate(forward, layer);
 }

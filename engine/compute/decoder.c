@@ -89,7 +89,10 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
     const struct baton_attention *attention = &forward->model->layers[layer].attention;
     const float *in = norm_input(forward, &attention->norm);
     multiply_adapted(forward, layer, BATON_ADAPTED_QKV, in, forward->qkv, store);
-    baton_forward_finish_qkv(forward, layer);
+    if (baton_spec_has_state(&forward->model->spec, layer))
+        baton_forward_scan(forward, layer);
+    else
+        baton_forward_finish_qkv(forward, layer);
 }
 
 /* Makes a layer's numbers of BATON_ACT_XIELU of what the model stores. */

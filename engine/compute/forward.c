@@ -53,7 +53,7 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
 }
 
 /* The arrays of rows. This list is the only place with the width of each. */
-enum { N_ROW_ARRAYS = 8 };
+enum { N_ROW_ARRAYS = 9 };
 
 struct row_array {
     float **array;
@@ -72,22 +72,38 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
     const struct baton_spec *spec = &forward->model->spec;
     size_t n_embd = (size_t)spec->n_embd, per_layer = (size_t)baton_spec_per_layer_width(spec);
     size_t rotations = baton_forward_rotation_floats(spec);
+    bool has_state = baton_spec_has_state(spec, forward->last_common);
     bool is_last = forward->last_common == spec->n_layers - 1;
-    /* Before that layer's attention only the residual stream, the queries in qkv, layers' inputs
+    /* Before that layer's attention only the residual stream, the queries in qkv or the result of a
+     * state in attn_out, layers' inputs
      * and later layers' rotations hold values that are still read; moving a row copies no more than
      * these. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, n_embd, n_embd},
         {&forward->normed, n_embd, 0},
         {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
-         (size_t)baton_spec_qkv_width(spec, forward->last_common)},
-        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), 0},
+         has_state ? 0 : (size_t)baton_spec_qkv_width(spec, forward->last_common)},
+        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec),
+         has_state ? (size_t)baton_spec_q_width(spec, forward->last_common) : 0},
+        {&forward->state_keys, 2 * (size_t)spec->state.n_key_heads * (size_t)spec->state.n_keys, 0},
         {&forward->hidden, hidden_width(spec), 0},
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
         {&forward->per_layer, per_layer, per_layer},
         {&forward->rotations, rotations, is_last ? 0 : rotations},
     };
     memcpy(arrays, all, sizeof all);
+}
+
+static void place_state(struct baton_forward *forward, char *memory, size_t *n_taken)
+{
+    const struct baton_state_spec *state = &forward->model->spec.state;
+    size_t n_rows = state->n_taps ? (size_t)state->n_taps - 1 : 0,
+           n_channels = (size_t)baton_state_n_channels(state),
+           width = (size_t)baton_state_width(state);
+    forward->state_tail = baton_slab_take(memory, n_taken, n_rows * n_channels * sizeof(float));
+    forward->ones = baton_slab_take(memory, n_taken, width * sizeof(float));
+    for (size_t i = 0; memory && i < width; i++)
+        forward->ones[i] = 1;
 }
 
 size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_rows)
@@ -101,6 +117,7 @@ size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_ro
     forward->attn_scratch_floats = baton_forward_attn_scratch_floats(&forward->model->spec);
     forward->attn_scratch =
         baton_slab_take(memory, &n_taken, forward->attn_scratch_floats * n_threads * sizeof(float));
+    place_state(forward, memory, &n_taken);
     forward->table_rows = baton_slab_take(
         memory, &n_taken,
         (size_t)baton_spec_per_layer_width(&forward->model->spec) * n_threads * sizeof(float));

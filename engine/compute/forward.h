@@ -36,13 +36,16 @@ struct baton_forward {
     int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
-    float *qkv;       /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
-    float *attn_out;  /* [n_rows][H D] the result of attention */
-    float *hidden;    /* [n_rows][F] */
-    float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
-    float *per_layer; /* [n_rows][L][P] tokens' inputs to the layers */
-    float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
-    void *quantized;  /* a linear's input in the forms that its kernels read */
+    float *qkv;        /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
+    float *attn_out;   /* [n_rows][H D] the result of attention */
+    float *hidden;     /* [n_rows][F] */
+    float *branch;     /* [n_rows][C] a part's result that is normed before it joins x */
+    float *per_layer;  /* [n_rows][L][P] tokens' inputs to the layers */
+    float *rotations;  /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
+    float *state_keys; /* [key heads][n_rows][2][n_keys] queries and keys of layers with a state */
+    float *state_tail; /* of a convolution that is computed again */
+    float *ones;       /* [n_heads][n_values] of a state */
+    void *quantized;   /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe;         /* of layers that are mixtures of experts */
     struct baton_adapted_state adapted; /* zeroed in an engine without adapters */
     float *attn_scratch;                /* [n_threads] state of the queries attended together */
@@ -111,6 +114,13 @@ void baton_forward_rotate(struct baton_forward *forward);
 /* Prepares queries and keys for attention: norms, clamps and rotates them. Then stores the rows' K
  * and V from qkv in their sequences' blocks, if the layer has any. */
 void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
+
+/* attn_out = the result of a layer with a state from its projections in qkv; the sequences' states
+ * go through their rows. */
+void baton_forward_scan(struct baton_forward *forward, int layer);
+
+/* attn_out *= sigmoid(gate), from qkv. */
+void baton_forward_gate(struct baton_forward *forward, int layer);
 
 /* attn_out = attention of each row's queries over the positions up to its own, or those of the
  * layer's window; an encoder's row sees those after it as well. */

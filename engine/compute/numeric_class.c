@@ -327,6 +327,54 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
     free(blocks);
 }
 
+/* A convolution and a scan of a few rows, and the functions of the C library that make gates. */
+static void add_state(struct probe *probe)
+{
+    enum { TAPS = 4, KEYS = 32, N = BATON_SCAN_COLUMNS };
+    const struct baton_kernels *kernels = probe->model->kernels;
+    if (!probe->model->spec.state.n_taps)
+        return;
+    float *x = draw_floats(probe, (size_t)N_ROWS * N), *taps = draw_floats(probe, (size_t)TAPS * N),
+          *state = draw_floats(probe, (size_t)KEYS * N), *k = draw_floats(probe, N_ROWS * KEYS),
+          *gates = draw_floats(probe, N_CALLS);
+    if (!probe->is_short) {
+        for (int i = 0; i < N_CALLS; i++)
+            gates[i] = expf(-log1pf(expf(8 * gates[i])));
+        const struct baton_convolution convolution = {.x = x,
+                                                      .x_stride = N,
+                                                      .tail = state,
+                                                      .weights = taps,
+                                                      .n_rows = N_ROWS,
+                                                      .n_taps = TAPS,
+                                                      .n_channels = N,
+                                                      .has_silu = true};
+        kernels->convolve(&convolution, 0, N);
+        const struct baton_scan scan = {.state = state,
+                                        .k = k,
+                                        .q = k,
+                                        .v = x,
+                                        .out = x,
+                                        .decay = gates,
+                                        .write = gates + N_ROWS,
+                                        .key_stride = KEYS,
+                                        .value_stride = N,
+                                        .out_stride = N,
+                                        .gate_stride = 1,
+                                        .n_rows = N_ROWS,
+                                        .n_keys = KEYS,
+                                        .has_delta_rule = true};
+        kernels->scan(&scan, 0, N);
+        add_floats(probe, gates, N_CALLS);
+        add_floats(probe, x, (size_t)N_ROWS * N);
+        add_floats(probe, state, (size_t)KEYS * N);
+    }
+    free(x);
+    free(taps);
+    free(state);
+    free(k);
+    free(gates);
+}
+
 static bool attends_alike(const struct baton_layer_spec *a, const struct baton_layer_spec *b)
 {
     return a->head_dim == b->head_dim && a->n_kv_heads == b->n_kv_heads && !a->window == !b->window;
@@ -358,6 +406,7 @@ enum baton_err baton_numeric_class(const struct baton_model *model, const struct
     add_norms(&probe);
     add_rotations(&probe);
     add_attentions(&probe);
+    add_state(&probe);
     add_route(&probe);
     add_sampling(&probe);
     baton_sha256_final(probe.sha, hex);

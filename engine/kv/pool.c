@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/kv/growth.h"
+#include "engine/kv/state.h"
 #include "engine/model/model.h"
 #include "engine/system/reserve.h"
 
@@ -37,12 +38,22 @@ static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dt
     return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
 }
 
+static bool measure(const struct baton_spec *spec, int layer, enum baton_kv_dtype dtype,
+                    size_t *bytes)
+{
+    if (!baton_spec_has_state(spec, layer))
+        return measure_layer(&spec->layers[layer], dtype, bytes);
+    *bytes = baton_state_bytes(&spec->state);
+    return true;
+}
+
 /* Whether all layers that read the layer's K and V see a window only. An encoder's text is in the
  * pool as a whole. */
 static bool is_windowed(const struct baton_spec *spec, int layer)
 {
     for (int i = layer; i < spec->n_layers; i++)
-        if (baton_spec_kv_layer(spec, i) == layer && !spec->layers[i].window)
+        if (baton_spec_kv_layer(spec, i) == layer && !spec->layers[i].window &&
+            !baton_spec_has_state(spec, i))
             return false;
     return !spec->is_encoder;
 }
@@ -82,13 +93,14 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
         if (layer->from != i)
             continue;
         layer->is_windowed = is_windowed(spec, i);
+        kv->has_states |= baton_spec_has_state(spec, i);
         kv->held[kv->n_held++] = i;
         kv->of[layer->is_windowed][kv->n_of[layer->is_windowed]++] = i;
         if (kv->dtype == BATON_KV_Q8 && spec->layers[i].head_dim > BATON_KV_Q8_MAX_HEAD_DIM)
             return baton_fail(why, BATON_INVALID,
                               "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
                               BATON_KV_Q8_MAX_HEAD_DIM, i, spec->layers[i].head_dim);
-        if (!measure_layer(&spec->layers[i], kv->dtype, &layer->block_bytes) ||
+        if (!measure(spec, i, kv->dtype, &layer->block_bytes) ||
             __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
             return baton_fail(why, BATON_NO_MEMORY,
                               "KV cache: no memory holds a block of this model");
@@ -109,6 +121,8 @@ static void forget_layers(struct baton_kv *kv)
  * that begin inside a block may touch one block more, but then that block is the extra one. */
 static int window_blocks(const struct baton_kv *kv, int n_rows)
 {
+    if (kv->has_states) /* the one that it writes, and one that it read or saved */
+        return 2;
     return kv->window ? kv_blocks_behind(kv) + 1 + baton_kv_blocks_for(n_rows) : 0;
 }
 
@@ -224,6 +238,8 @@ static enum baton_err create_windows(struct baton_kv *kv,
                                      const struct baton_kv_pool_options *options)
 {
     int n = options->n_window_blocks, n_sequence = window_blocks(kv, options->n_step_rows);
+    if (kv->has_states && !n)
+        n = options->n_blocks;
     if (!n || !n_sequence)
         return BATON_OK;
     size_t most = 1;
@@ -416,6 +432,11 @@ const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n)
 bool baton_kv_has_window(const struct baton_kv *kv, int layer)
 {
     return kv->layers[layer].is_windowed;
+}
+
+bool baton_kv_has_states(const struct baton_kv *kv)
+{
+    return kv->has_states;
 }
 
 int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens)

@@ -14,6 +14,10 @@
  * and in a sliding pool they keep only these. There their blocks have numbers of their own
  * (windows.h); in other pools all layers share a block's number.
  *
+ * Layers with a state belong to this class as well, and a pool with such layers always slides: a
+ * block of theirs is a whole sequence's state after some position of the block's positions
+ * (engine/kv/state.h).
+ *
  * Ownership, threading, errors: as in engine/kv.h.
  */
 #ifndef BATON_ENGINE_KV_POOL_H
@@ -27,7 +31,7 @@
 
 struct kv_layer {
     int from;           /* the layer whose K and V it reads: itself, or an earlier one */
-    bool is_windowed;   /* all that read its K and V see a window only */
+    bool is_windowed;   /* all that read its K and V see a window only; or it has a state */
     size_t block_bytes; /* 0: it holds none */
     char *memory;       /* [blocks of its class][block_bytes], of the layer it reads */
 };
@@ -37,7 +41,8 @@ struct baton_kv {
     struct baton_kv_windows *windows; /* NULL: the pool does not slide */
     enum baton_kv_dtype dtype;
     size_t all_block_bytes, window_block_bytes; /* in all layers; in those with a window */
-    int window;                                 /* the widest; 0: no layer has one */
+    bool has_states;
+    int window; /* the widest; 0: no layer has one */
     char layout_name[BATON_SHA256_HEX];
     struct baton_reserve *reserve;
     struct baton_kv_growth *growth; /* NULL: all is backed as it is touched */
@@ -98,13 +103,16 @@ bool baton_seq_slide(struct baton_seq *seq, int n_rows) BATON_MUST_CHECK;
  * a window. */
 static inline int kv_blocks_behind(const struct baton_kv *kv)
 {
+    if (kv->has_states)
+        return 1;
     return (kv->window + BATON_KV_BLOCK_TOKENS - 2) / BATON_KV_BLOCK_TOKENS;
 }
 
 /* The first block that a context of n_tokens keeps in layers with a window. */
 static inline int kv_first_kept(const struct baton_kv *kv, int n_tokens)
 {
-    int first = (n_tokens - 1) / BATON_KV_BLOCK_TOKENS - kv_blocks_behind(kv);
+    int last = (n_tokens - 1) / BATON_KV_BLOCK_TOKENS;
+    int first = kv->has_states ? last : last - kv_blocks_behind(kv);
     return first > 0 ? first : 0;
 }
 

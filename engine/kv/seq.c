@@ -3,6 +3,7 @@
 
 #include "engine/kv/growth.h"
 #include "engine/kv/pool.h"
+#include "engine/kv/state.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
@@ -97,13 +98,20 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     return BATON_OK;
 }
 
+void baton_seq_save_states(struct baton_seq *seq, const struct baton_block_hash *hashes, int n)
+{
+    seq->hashes = seq->kv && seq->kv->has_states ? hashes : NULL;
+    seq->n_hashes = seq->hashes ? n : 0;
+}
+
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
                         int n)
 {
     assert(first >= 0 && n >= 0 && n <= seq->n_blocks - first);
     for (int i = 0; i < n; i++) {
         baton_kv_blocks_register(&seq->kv->blocks, seq->blocks[first + i], &hashes[i]);
-        if (seq->windows && seq->windows[first + i] != BATON_KV_NO_BLOCK)
+        /* A step registers the states that it saves (state.c). */
+        if (seq->windows && !seq->kv->has_states && seq->windows[first + i] != BATON_KV_NO_BLOCK)
             baton_kv_windows_register(seq->kv->windows, seq->windows[first + i], &hashes[i]);
     }
 }
@@ -134,6 +142,8 @@ bool baton_seq_slide(struct baton_seq *seq, int n_rows)
 {
     if (!seq->windows)
         return true;
+    if (seq->kv->has_states)
+        return baton_seq_carry_state(seq, n_rows);
     int first_seen = seq->n_tokens - seq->kv->window + 1,
         first = kv_first_kept(seq->kv, seq->n_tokens);
     if (seq->first_window && first_seen / BLOCK < seq->first_window)

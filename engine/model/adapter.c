@@ -352,6 +352,10 @@ enum baton_err baton_adapter_load(const struct baton_model *model, const char *p
 {
     struct baton_adapter_file file;
     struct baton_why reason = {""};
+    if (model->spec.state.n_taps)
+        return baton_fail(why, BATON_INVALID,
+                          "%s: adapters of a model whose layers keep a state are not supported",
+                          path);
     enum baton_err err = baton_adapter_file_open(path, &file, why);
     if (err)
         return err;

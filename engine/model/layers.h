@@ -35,6 +35,10 @@ struct baton_attention {
     struct baton_matrix out;     /* [C][H D] */
     float *q_norm, *k_norm;      /* of heads, or of all of them together (spec.qk_norm) */
     float *sinks;                /* [H] */
+
+    /* of a layer with a state (spec.h); qkv and out are its projections */
+    float *taps; /* [n_taps][n_channels] */
+    float *state_rate, *state_bias, *state_norm;
 };
 
 struct baton_mlp {

@@ -13,7 +13,7 @@
 
 #include "engine/kernels/pack/packed.h"
 
-enum { BATON_MATRIX_MAX_PARTS = 3 };
+enum { BATON_MATRIX_MAX_PARTS = 6 };
 
 struct baton_matrix {
     int n_out, n_in; /* 0 outputs: the model has no such matrix */

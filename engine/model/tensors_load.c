@@ -1,5 +1,6 @@
 #include "engine/model/tensors_load.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,14 @@ static bool is_idle_bias(const struct baton_weights *weights, const struct baton
     return matrix && matrix->coded && baton_coded_is_zero_bias(tensor);
 }
 
+/* Whether the tensor belongs to a layer after the last that is computed, where a file has such. */
+static bool is_late(const struct baton_spec *spec, const struct baton_tensor_names *names,
+                    const char *prefix, const char *name)
+{
+    const char *rest = NULL;
+    return names->has_late_layers && layer_of(names, prefix, name, &rest) >= spec->n_layers;
+}
+
 /* Refuses a tensor that would change the result if the model knew it. */
 static enum baton_err check_known(const struct baton_spec *spec,
                                   const struct baton_tensor_names *names,
@@ -128,6 +137,7 @@ static enum baton_err check_known(const struct baton_spec *spec,
     const struct baton_tensor *tensor;
     for (size_t i = 0; (tensor = baton_weights_at(weights, i)); i++)
         if (!is_known(spec, names, prefix, tensor->name) &&
+            !is_late(spec, names, prefix, tensor->name) &&
             !baton_tensor_is_ignored(names, prefix, tensor->name) && !is_idle_bias(weights, tensor))
             return baton_fail(why, BATON_INVALID,
                               "tensor %s: the model that its configuration describes has none",
@@ -189,6 +199,7 @@ static enum baton_err add_tensor(const struct loading *loading, const struct bat
     if (named.n_experts)
         whole.skip = (size_t)array->expert * (size_t)named.n_rows * (size_t)named.n_columns;
     enum baton_err err = find_tensor(loading, array, &named, name, &whole);
+    assert(err || source->n_slices + named.n_slices <= BATON_WEIGHTS_MAX_SLICES);
     for (int i = 0; !err && i < named.n_slices; i++) {
         struct baton_weights_slice *slice = &source->slices[source->n_slices++];
         *slice = whole;
@@ -299,7 +310,7 @@ static void read_floats(const struct loading *loading, const struct baton_array 
         baton_weights_read(source, r, n, floats + (size_t)r * n_columns);
     }
     /* Gemma stores w - 1 and computes x (1 + w); kernels multiply by the weight alone. */
-    if (loading->names->norms_less_one && array->center > 0)
+    if (loading->names->norms_less_one && array->center > 0 && !array->is_whole)
         for (int r = 0; r < array->n_rows; r++)
             floats[r] += 1;
 }

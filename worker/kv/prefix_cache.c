@@ -88,6 +88,7 @@ enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
         baton_seq_init_shared(seq, cache->kv, n_positions, prefix->hashes, n_hashes);
     if (err)
         return err;
+    baton_seq_save_states(seq, prefix->hashes, prefix->n_hashes);
     prefix->n_registered = seq->n_shared; /* shared blocks are registered already */
     /* Counted on success only: a prompt that waits for free blocks tries many times. */
     cache->n_looked_up_tokens += (uint64_t)n_hashes * BLOCK;
@@ -103,4 +104,13 @@ void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, i
     baton_seq_register(seq, prefix->n_registered, prefix->hashes + prefix->n_registered,
                        n - prefix->n_registered);
     prefix->n_registered = n;
+}
+
+int baton_prefix_cut(const struct baton_kv *kv, int n_done, int n_prompt, int n)
+{
+    int end = n_done + n, last = (n_prompt - 1) / BLOCK * BLOCK;
+    if (!baton_kv_has_states(kv) || n_done >= last)
+        return n;
+    end = end < last ? end / BLOCK * BLOCK : last;
+    return end > n_done ? end - n_done : n;
 }

@@ -67,4 +67,9 @@ enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
  * and are not registered yet. */
 void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, int n_complete);
 
+/* Of the next n tokens of a prompt, of which n_done are computed, those that one step should take:
+ * in a model that keeps states a step ends with the last block before the prompt's last token, so
+ * that the step after it saves the state there. */
+int baton_prefix_cut(const struct baton_kv *kv, int n_done, int n_prompt, int n);
+
 #endif

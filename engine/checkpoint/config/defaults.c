@@ -8,6 +8,17 @@
 
 #include "common/base/array.h"
 
+#define QWEN_HYBRID(n_kv_heads)                                                                    \
+    "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000, 'head_dim': 256,"           \
+    " 'partial_rotary_factor': 0.25, 'max_position_embeddings': 32768,"                            \
+    " 'num_key_value_heads': " #n_kv_heads ", 'linear_conv_kernel_dim': 4,"                        \
+    " 'linear_key_head_dim': 128, 'linear_value_head_dim': 128, 'linear_num_key_heads': 16,"       \
+    " 'linear_num_value_heads': 32, 'full_attention_interval': 4, 'tie_word_embeddings': false"
+#define QWEN_HYBRID_MOE(n_experts, n_chosen)                                                       \
+    ", 'num_experts': " #n_experts ", 'num_experts_per_tok': " #n_chosen                           \
+    ", 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,"                      \
+    " 'norm_topk_prob': true}"
+
 #define GEMMA4(n_context, window)                                                                  \
     "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6, 'vocab_size': 262144,"       \
     " 'hidden_size': 2304, 'intermediate_size': 9216, 'num_hidden_layers': 30,"                    \
@@ -68,6 +79,9 @@ static const struct {
     {"qwen3_vl_text", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 500000,"
                       " 'max_position_embeddings': 128000, 'num_key_value_heads': 32,"
                       " 'head_dim': 128, 'tie_word_embeddings': false}"},
+    {"qwen3_5_text", QWEN_HYBRID(4) "}"},
+    {"qwen3_5_moe_text", QWEN_HYBRID(2) QWEN_HYBRID_MOE(256, 8)},
+    {"qwen3_next", QWEN_HYBRID(2) QWEN_HYBRID_MOE(512, 10)},
     {"gemma", "{'hidden_act': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
               " 'max_position_embeddings': 8192, 'num_key_value_heads': 16, 'head_dim': 256}"},
     {"gemma2", "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6,"
@@ -177,6 +191,7 @@ static const struct {
 } wrapped[] = {
     {"gemma4", "gemma4_text", false},      {"gemma4_unified", "gemma4_unified_text", false},
     {"gemma3", "gemma3_text", false},      {"mistral3", "mistral", false},
+    {"qwen3_5", "qwen3_5_text", false},    {"qwen3_5_moe", "qwen3_5_moe_text", false},
     {"qwen3_vl", "qwen3_vl_text", false},  {"qwen2_5_vl", "qwen2_5_vl_text", true},
     {"qwen2_vl", "qwen2_5_vl_text", true}, {"qwen2_vl_text", "qwen2_5_vl_text", true},
 };

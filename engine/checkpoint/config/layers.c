@@ -15,7 +15,9 @@ static const struct {
     const char *name;
     enum baton_layer_type type;
 } types[] = {
-    {"full_attention", BATON_LAYER_FULL}, {"sliding_attention", BATON_LAYER_SLIDING},
+    {"full_attention", BATON_LAYER_FULL},
+    {"sliding_attention", BATON_LAYER_SLIDING},
+    {"linear_attention", BATON_LAYER_LINEAR},
     {"attention", BATON_LAYER_FULL}, /* Granite 4's name */
     {"global", BATON_LAYER_FULL},    /* GPT-Neo's names */
     {"local", BATON_LAYER_SLIDING},
@@ -27,8 +29,7 @@ static enum baton_err refuse_type(const char *prefix, const char *name,
 {
     static const struct {
         const char *name, *meaning;
-    } unserved[] = {{"linear_attention", "a gated delta net"},
-                    {"mamba", "a state space layer"},
+    } unserved[] = {{"mamba", "a state space layer"},
                     {"conv", "a short convolution"},
                     {"chunked_attention", "attention in chunks"},
                     {"recurrent", "a recurrent layer"}};
@@ -117,9 +118,11 @@ static enum baton_err read_all_types(const struct baton_json *object, const char
     }
     if (!found && baton_json_kind(repeated) != BATON_JSON_NULL)
         err = read_repeated(repeated, prefix, "attention_types", config, why);
-    config->features &= ~BATON_FEATURE(LAYER_TYPES);
+    config->features &= ~(BATON_FEATURE(LAYER_TYPES) | BATON_FEATURE(LINEAR_LAYERS));
     for (int i = 0; i < config->n_layer_types && !err; i++)
-        if (config->layer_types[i] != BATON_LAYER_FULL)
+        if (config->layer_types[i] == BATON_LAYER_LINEAR)
+            config->features |= BATON_FEATURE(LINEAR_LAYERS);
+        else if (config->layer_types[i] != BATON_LAYER_FULL)
             config->features |= BATON_FEATURE(LAYER_TYPES);
     return err;
 }

@@ -95,13 +95,14 @@ enum baton_model_feature {
     BATON_FEATURE_PER_LAYER_INPUT,
     BATON_FEATURE_PER_LAYER_CONFIG,
     BATON_FEATURE_MOE_BLOCK,
+    BATON_FEATURE_LINEAR_LAYERS,
     BATON_N_MODEL_FEATURES
 };
 
 #define BATON_FEATURE(name) (UINT64_C(1) << BATON_FEATURE_##name)
 
 /* An entry of layer_types. */
-enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING };
+enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING, BATON_LAYER_LINEAR };
 
 /* The parameters of a rotary embedding; 0: not given. */
 struct baton_rope_config {
@@ -185,6 +186,12 @@ struct baton_model_config {
     int global_head_dim, n_global_kv_heads, n_kv_shared, n_per_layer, n_vocab_per_layer;
     bool k_eq_v, double_wide_mlp, moe_block;
     struct baton_layer_sizes layer_sizes[BATON_MAX_LAYERS];
+
+    /* Layers with a state; 0: not given. Without layer_types every full_interval-th one has
+     * attention. */
+    int n_taps, n_state_key_heads, n_state_heads, n_state_keys, n_state_values, full_interval;
+    bool out_gate;
+    bool state_is_tiled; /* GGUF files order value heads so (spec.h) */
 
     int n_experts, n_experts_chosen; /* E; 0: no mixture of experts */
     int moe_n_ff, shared_n_ff, shared_mlp_n_ff, n_shared_experts;

@@ -8,8 +8,6 @@
 
 /* clang-format off: one text a line */
 const struct baton_unserved baton_unserved[] = {
-    {"qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, qwen3_next",
-     "qwen35, qwen35moe, qwen3next", "gated delta nets"},
     {"kimi_linear", "kimi-linear", "Kimi's delta attention"},
     {"mamba, mamba2, falcon_mamba, nemotron_h, falcon_h1, bamba, jamba, zamba2",
      "mamba, mamba2, granitehybrid, nemotron_h, nemotron_h_moe, falcon-h1, jamba",

@@ -30,7 +30,9 @@ enum {
     GRANITE = BATON_GGUF_GRANITE,
     BY_LAYER = BATON_GGUF_BY_LAYER,
     ENCODER = BATON_GGUF_ENCODER,
-    PICTURES = BATON_GGUF_PICTURES
+    PICTURES = BATON_GGUF_PICTURES,
+    STATES = BATON_GGUF_STATES,
+    TILED = BATON_GGUF_TILED
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -44,6 +46,9 @@ static const struct baton_gguf_family families[] = {
     {"qwen2moe", "qwen2_moe", RMS, QKV_BIAS},
     {"qwen3", "qwen3", RMS, BIAS},
     {"qwen3moe", "qwen3_moe", RMS, BIAS | RENORMALISES},
+    {"qwen35", "qwen3_5_text", RMS, PICTURES | STATES | TILED},
+    {"qwen35moe", "qwen3_5_moe_text", RMS, RENORMALISES | PICTURES | STATES | TILED},
+    {"qwen3next", "qwen3_next", RMS, RENORMALISES | PICTURES | STATES},
     {"qwen2vl", "qwen2", RMS, BIAS | PICTURES},
     {"qwen3vl", "qwen3", RMS, BIAS | PICTURES},
     {"qwen3vlmoe", "qwen3_moe", RMS, BIAS | RENORMALISES | PICTURES},
@@ -113,9 +118,9 @@ static enum baton_err put_parallel(READING *reading)
 static enum baton_err put_all(READING *reading)
 {
     static enum baton_err (*const parts[])(READING *) = {
-        baton_gguf_put_sizes,  baton_gguf_put_epsilon, baton_gguf_put_mlp,
-        baton_gguf_put_ropes,  baton_gguf_put_windows, baton_gguf_put_caps,
-        baton_gguf_put_scales, put_parallel,           baton_gguf_put_encoder,
+        baton_gguf_put_sizes,   baton_gguf_put_epsilon, baton_gguf_put_mlp,    baton_gguf_put_ropes,
+        baton_gguf_put_windows, baton_gguf_put_caps,    baton_gguf_put_scales, put_parallel,
+        baton_gguf_put_encoder, baton_gguf_put_states,
     };
     /* Sizes are the first part: the others read them from *reading. */
     enum baton_err err = baton_gguf_check_neutral(reading);
@@ -294,6 +299,7 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
     if (err)
         return err;
     made.gguf_names = true;
+    made.state_is_tiled = reading->family->traits & TILED;
     *config = made;
     return BATON_OK;
 }

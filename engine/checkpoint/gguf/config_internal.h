@@ -32,6 +32,8 @@ enum baton_gguf_trait {
     BATON_GGUF_OUT_BIAS = 4096,     /* attention_out_bias is true when the tensors are present */
     BATON_GGUF_BY_LAYER = 8192,     /* sizes and rotations differ by layer (config_layers.c) */
     BATON_GGUF_ENCODER = 16384,     /* attention.causal is false */
+    BATON_GGUF_STATES = 65536,      /* most layers keep a state (config_state.c) */
+    BATON_GGUF_TILED = 131072,      /* their value heads are tiled (arch/spec.h) */
     BATON_GGUF_PICTURES = 32768     /* positions and layers of pictures, which a text has not */
 };
 
@@ -97,6 +99,9 @@ void baton_gguf_put_flags(struct baton_gguf_reading *reading);
 /* Write the sizes that differ by layer, and the rotations of both types of layers. */
 enum baton_err baton_gguf_put_layers(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 enum baton_err baton_gguf_put_layer_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+
+/* Writes the sizes of states, and which layers keep one; leaves out the layers that draft. */
+enum baton_err baton_gguf_put_states(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 
 /* Item i of a tensor of F32 numbers. */
 struct baton_tensor;

@@ -58,12 +58,28 @@ static enum baton_err put_vocabulary(READING *reading)
     return err;
 }
 
+/* Leaves out the last layers, which draft tokens and are not computed. */
+static enum baton_err drop_drafting(READING *reading)
+{
+    int64_t n = 0;
+    if (!(reading->family->traits & BATON_GGUF_STATES))
+        return BATON_OK;
+    enum baton_err err = baton_gguf_get_int(reading, "nextn_predict_layers", &n);
+    if (!err && (n < 0 || n >= reading->n_layers))
+        return baton_gguf_refuse(reading, "nextn_predict_layers",
+                                 "a whole number below block_count");
+    reading->n_layers -= n;
+    return err;
+}
+
 enum baton_err baton_gguf_put_sizes(READING *reading)
 {
     struct baton_json_out *out = &reading->out;
     bool by_layer = reading->family->traits & BATON_GGUF_BY_LAYER;
     int64_t n_context = 0, n_kv_heads;
     enum baton_err err = need(reading, "block_count", BATON_MAX_LAYERS, &reading->n_layers);
+    if (!err)
+        err = drop_drafting(reading);
     if (!err)
         err = need(reading, "embedding_length", BATON_MAX_WIDTH, &reading->n_embd);
     if (!err)

@@ -112,11 +112,12 @@ static const struct {
     {"swiglu_clamp_shexp", {0, 0, 0}},
 };
 
-/* Whether a family's own part reads the key (config_layers.c). */
+/* Whether a family's own part reads the key (config_layers.c, config_state.c). */
 static bool is_read(const READING *reading, const char *name)
 {
-    return reading->family->traits & BATON_GGUF_BY_LAYER &&
-           !strcmp(name, "attention.shared_kv_layers");
+    unsigned traits = reading->family->traits;
+    return (traits & BATON_GGUF_BY_LAYER && !strcmp(name, "attention.shared_kv_layers")) ||
+           (traits & BATON_GGUF_STATES && !strcmp(name, "nextn_predict_layers"));
 }
 
 /* Keys about pictures, which a text has not. */

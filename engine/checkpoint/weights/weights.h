@@ -60,7 +60,7 @@ struct baton_weights_slice {
 
 /* A matrix [n_out][n_in] that is read a few outputs at a time. Its slices cover all outputs, in any
  * order. */
-enum { BATON_WEIGHTS_MAX_SLICES = 3 };
+enum { BATON_WEIGHTS_MAX_SLICES = 6 };
 
 struct baton_weights_source {
     int n_out, n_in, n_slices;

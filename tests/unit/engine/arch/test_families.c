@@ -7,6 +7,7 @@
 
 #include "common/base/array.h"
 #include "engine/arch/arch.h"
+#include "engine/arch/spec_cost.h"
 #include "engine/checkpoint/checkpoint.h"
 
 /* Configs are written with ' for ". */
@@ -151,8 +152,7 @@ static const char *const refused[][2] = {
     {MODEL("gpt_oss") ",'quantization_config':{'quant_method':'bitsandbytes'}}",
      "quantization_config: \"bitsandbytes\" is not supported in a gpt_oss model"},
     {MODEL("qwen3") SECOND_LAYER("linear_attention"),
-     "layer_types: must be full_attention or sliding_attention, not \"linear_attention\", a gated "
-     "delta net"},
+     "layer_types: \"linear_attention\" is not supported in a qwen3 model"},
     {MODEL("llama") SECOND_LAYER("sliding_attention"),
      "layer_types: \"sliding_attention\" is not supported in a llama model"},
     {MODEL("qwen3") SECOND_LAYER("sliding_attention"),
@@ -280,7 +280,22 @@ TEST(every_family_has_names_and_defaults)
             memmove(kv_heads, kv_heads + 24, strlen(kv_heads + 24) + 1);
         configure(text);
     }
-    assert_int_equal(baton_n_families, 45);
+    assert_int_equal(baton_n_families, 48);
+}
+
+TEST(three_of_four_layers_of_qwen3_5_keep_a_state)
+{
+    configure("{'model_type':'qwen3_5','text_config':{'model_type':'qwen3_5_text',"
+              "'num_hidden_layers':24,'hidden_size':1024,'num_attention_heads':8,"
+              "'num_key_value_heads':2,'intermediate_size':3584,'vocab_size':248320,"
+              "'linear_num_value_heads':16,'tie_word_embeddings':true}}");
+    for (int i = 0; i < 24; i++)
+        assert_int_equal(baton_spec_has_state(&spec, i), (i + 1) % 4 != 0);
+    assert_true(spec.has_out_gate);
+    assert_int_equal(baton_spec_qkv_width(&spec, 0), 3 * 2048 + 2048 + 2 * 16);
+    assert_int_equal(baton_spec_qkv_width(&spec, 3), (2 * 8 + 2 * 2) * 256);
+    assert_int_equal(spec.ropes[0].n_rotated, 64);
+    assert_int_equal((int)baton_spec_kv_elements(&spec), 6 * 2 * 2 * 256);
 }
 
 /* ---- the published configs of models that people run ---- */
