@@ -69,7 +69,6 @@ struct baton_arch {
     bool rotates_pairs;
     bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config has */
     bool never_has_out_bias; /* attention_bias means queries, keys and values alone */
-    bool is_of_engine;       /* workers refuse it: it is not among the names of those supported */
     bool defaults_n_ff;      /* F is 4 C where the config gives none */
     bool scales_global_rope; /* layers with a window turn by rope_theta alone */
 

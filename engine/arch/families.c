@@ -10,11 +10,12 @@
 #include "engine/arch/names.h"
 #include "engine/arch/refine.h"
 
-#define BY(name) BATON_FEATURE(name)
-#define WINDOWS  (BY(SLIDING_WINDOW) | BY(USE_SLIDING_WINDOW) | BY(LAYER_TYPES))
-#define ROPE     BY(ROPE_SCALING)
-#define MIXTURE  BY(EXPERTS)
-#define QWEN_MOE (MIXTURE | BY(DENSE_LAYERS) | BY(SPARSE_STEP))
+#define BY(name)    BATON_FEATURE(name)
+#define WINDOWS     (BY(SLIDING_WINDOW) | BY(USE_SLIDING_WINDOW) | BY(LAYER_TYPES))
+#define ROPE        BY(ROPE_SCALING)
+#define MIXTURE     BY(EXPERTS)
+#define QWEN_MOE    (MIXTURE | BY(DENSE_LAYERS) | BY(SPARSE_STEP))
+#define QWEN_HYBRID (BY(LINEAR_LAYERS) | BY(QK_NORM) | BY(PARTIAL_ROTARY) | BY(MROPE) | ROPE)
 #define GEMMA4                                                                                     \
     (BY(QK_NORM) | BY(ATTENTION_BIAS) | BY(LOGIT_CAP) | BY(WINDOW_PATTERN) | BY(LOCAL_ROPE) |      \
      BY(PARTIAL_ROTARY) | BY(GLOBAL_HEAD_DIM) | BY(K_EQ_V) | BY(KV_SHARED) | BY(DOUBLE_WIDE_MLP) | \
@@ -26,14 +27,6 @@
 #define ENCODER                                                                                    \
     .form = BATON_BLOCK_OUTER, .norm = BATON_LAYER_NORM, .norm_has_bias = true,                    \
     .has_embed_norm = true, .mlp = BATON_MLP_PLAIN
-
-/* The engine computes these; workers refuse them (worker/kv/budget.c). The features come last, so
- * that a row can add some. */
-#define QWEN_HYBRID(type)                                                                          \
-    .model_type = (type), .tensors = &baton_names_qwen_hybrid,                                     \
-    .gguf = &baton_names_gguf_qwen_hybrid, .norm = BATON_RMS_NORM, .mlp = BATON_MLP_GATED,         \
-    .qk_norm = BATON_QK_NORM_HEAD, .is_of_engine = true,                                           \
-    .features = BY(LINEAR_LAYERS) | BY(QK_NORM) | BY(PARTIAL_ROTARY) | BY(MROPE) | ROPE
 
 const struct baton_arch baton_families[] = {
     {.model_type = "gpt2",
@@ -172,10 +165,29 @@ const struct baton_arch baton_families[] = {
      .norm = BATON_RMS_NORM,
      .mlp = BATON_MLP_GATED,
      .qk_norm = BATON_QK_NORM_HEAD},
-    {QWEN_HYBRID("qwen3_5_text"), .refine = baton_refine_qwen_hybrid},
-    {QWEN_HYBRID("qwen3_5_moe_text") | BY(SHARED_EXPERT) | QWEN_MOE,
+    {.model_type = "qwen3_5_text",
+     .tensors = &baton_names_qwen_hybrid,
+     .gguf = &baton_names_gguf_qwen_hybrid,
+     .features = QWEN_HYBRID,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .qk_norm = BATON_QK_NORM_HEAD,
+     .refine = baton_refine_qwen_hybrid},
+    {.model_type = "qwen3_5_moe_text",
+     .tensors = &baton_names_qwen_hybrid,
+     .gguf = &baton_names_gguf_qwen_hybrid,
+     .features = QWEN_HYBRID | BY(SHARED_EXPERT) | QWEN_MOE,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .qk_norm = BATON_QK_NORM_HEAD,
      .refine = baton_refine_qwen_hybrid_moe},
-    {QWEN_HYBRID("qwen3_next") | BY(SHARED_EXPERT) | QWEN_MOE,
+    {.model_type = "qwen3_next",
+     .tensors = &baton_names_qwen_hybrid,
+     .gguf = &baton_names_gguf_qwen_hybrid,
+     .features = QWEN_HYBRID | BY(SHARED_EXPERT) | QWEN_MOE,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .qk_norm = BATON_QK_NORM_HEAD,
      .refine = baton_refine_qwen_hybrid_moe},
     {.model_type = "gemma",
      .tensors = &baton_names_gemma,
@@ -458,8 +470,7 @@ const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
 {
     size_t n = 0;
     for (int i = 0; i < baton_n_families && n < BATON_ARCH_NAMES_BYTES; i++)
-        if (!baton_families[i].is_of_engine)
-            n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
-                                  i ? ", " : "supported: ", baton_families[i].model_type);
+        n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
+                              i ? ", " : "supported: ", baton_families[i].model_type);
     return text;
 }

@@ -9,20 +9,17 @@ import json
 import math
 import re
 import shlex
-import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from balancer import Balancer
 from fleet import PATIENCE_S, WORDY, WORDY_BLOCKS, Clients, Fleet, wait_for
-from test_migration import ARGS, DECODED, ask, n_generations
+from test_migration import ARGS, DECODED, ask, n_generations, with_context
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
-FIXTURES = Path(__file__).parents[1] / "fixtures/models"
 KEY = "alpha-key-0001"
 
 
@@ -86,18 +83,9 @@ def test_streams_that_nobody_reads_move_with_their_context_and_their_worker_leav
         fleet.wait_all_free()
 
 
-def with_context(name, n_tokens, tmp_path):
-    """A model of the fixtures, told to serve longer texts than it was made for."""
-    model = tmp_path / name
-    shutil.copytree(FIXTURES / name, model)
-    config = json.loads((model / "config.json").read_text())
-    config.get("text_config", config)["max_position_embeddings"] = n_tokens
-    (model / "config.json").write_text(json.dumps(config))
-    return model
-
-
-# Layers with a window move only the window before the stream's end, which nobody knows before.
-@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "phi3"))
+# Layers with a window move only the window before the stream's end, which nobody knows before, and
+# layers with a state the state there.
+@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "phi3", "../hybrids/qwen35"))
 def test_streams_of_a_model_with_windows_move_with_these(name, tmp_path):
     with Fleet(model=with_context(name, 1024, tmp_path),
                worker_args=["--kv-tokens", 4096]) as fleet:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from conftest import TEMPLATE
 from fleet import ROOT, SUSPICION, WORDY, Fleet, wait_for
@@ -13,6 +14,8 @@ from kinds import ARGS, CHAT, DECODED, LONG, NAIVE, essence, is_stream, of_strea
 
 sys.path.append(str(ROOT / "tests/chaos"))
 import kills  # noqa: E402
+
+FIXTURES = ROOT / "tests/fixtures/models"
 
 
 def ask(fleet, path, body):
@@ -247,3 +250,24 @@ def test_random_kills_change_no_answer():
     campaign, failures = kills.run(8, seed=16)
     assert not failures, "\n".join(failures[:5])
     assert sum(campaign.n_kills.values()) == 8
+
+
+def with_context(name, n_tokens, tmp_path):
+    """A model of the fixtures, told to serve longer texts than it was made for."""
+    model = tmp_path / Path(name).name
+    shutil.copytree(FIXTURES / name, model)
+    config = json.loads((model / "config.json").read_text())
+    config.get("text_config", config)["max_position_embeddings"] = n_tokens
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
+def test_a_state_is_made_again_elsewhere(tmp_path):
+    args = ["--kv-tokens", 4096]
+    with Fleet(model=with_context("../hybrids/qwen35", 1024, tmp_path), worker_args=args) as fleet:
+        alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
+        held = fleet.hold(3)
+        fleet.start_worker("decode", "decode-1", args=args)
+        fleet.wait_worker("decode-1")
+        fleet.workers["decode-0"].kill()
+        assert [stream.text()[0] for stream in held] == alone

@@ -394,13 +394,6 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
         pool.is_shared = false;
         return baton_kv_create(model, &pool, kv, why);
     }
-    if (!err && baton_kv_has_states(*kv)) {
-        baton_kv_destroy(*kv);
-        *kv = NULL;
-        return baton_fail(
-            why, BATON_INVALID,
-            "model: most of its layers keep a state, which workers do not hand off yet");
-    }
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
 
