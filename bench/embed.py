@@ -120,7 +120,8 @@ def measure(url, pid, texts, options):
 
 def of_baton(model, texts, options):
     with tempfile.TemporaryDirectory() as folder, Fleet(
-            options.bin, model, folder, "--max-wait-s", 0) as fleet:
+            options.bin, model, folder, "--max-wait-s", 0, "--timeout-s",
+            0) as fleet:
         fleet.start_worker("prefill", "--threads", options.threads, *options.worker.split())
         fleet.wait_ready(1)
         worker = fleet.processes[-1].pid
