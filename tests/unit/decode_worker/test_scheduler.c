@@ -4,11 +4,17 @@
 
 #include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
+#include "engine/kv/pool.h"
 #include "tests/support/random_gpt2.h"
 #include "worker/pace.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 
+static const struct baton_spec spec = {.n_layers = 1,
+                                       .layers = {{.n_kv_heads = 1, .head_dim = 4, .kv_from = 0}}};
+static const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
+
+static struct baton_kv *kv;
 static struct dc_scheduler scheduler;
 static struct dc_context contexts[N];
 static uint32_t tokens[4 * DC_ALONE_TOKENS];
@@ -16,12 +22,15 @@ static uint32_t tokens[4 * DC_ALONE_TOKENS];
 SETUP(set_up)
 {
     memset(contexts, 0, sizeof contexts);
+    assert_ok(baton_kv_create_of(
+        layout, &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = 1}, &kv, NULL));
     assert_ok(dc_scheduler_init(&scheduler, MAX_BATCH, CHUNK));
 }
 
 TEARDOWN(tear_down)
 {
     dc_scheduler_fini(&scheduler);
+    baton_kv_destroy(kv);
 }
 
 static void add_sequence(int i, uint64_t credit)
@@ -37,6 +46,7 @@ static void add_prompt(int i, int n_prompt, int n_done)
     contexts[i].n_prompt = n_prompt;
     contexts[i].prompt.tokens = tokens;
     contexts[i].seq.n_tokens = n_done;
+    contexts[i].seq.kv = kv;
     dc_scheduler_add(&scheduler, &contexts[i]);
 }
 

@@ -2,16 +2,33 @@
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"
+#include "engine/kv/pool.h"
 #include "prefill_worker/scheduler.h"
 
 enum { N_JOBS = 5 };
 
+static const struct baton_spec spec = {.n_layers = 1,
+                                       .layers = {{.n_kv_heads = 1, .head_dim = 4, .kv_from = 0}}};
+static const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
+
+static struct baton_kv *kv;
 static struct pf_scheduler scheduler;
 static struct pf_job jobs[N_JOBS];
 
+SETUP(set_up)
+{
+    assert_ok(baton_kv_create_of(
+        layout, &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = 1}, &kv, NULL));
+}
+
+TEARDOWN(tear_down)
+{
+    baton_kv_destroy(kv);
+}
+
 static void add(int i, int n_prompt)
 {
-    jobs[i] = (struct pf_job){.n_prompt = n_prompt, .runnable_ns = BATON_SECOND};
+    jobs[i] = (struct pf_job){.n_prompt = n_prompt, .runnable_ns = BATON_SECOND, .seq.kv = kv};
     pf_scheduler_add(&scheduler, &jobs[i]);
 }
 
@@ -99,3 +116,5 @@ TEST(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order)
     assert_ptr_equal(scheduler.held[1], &jobs[2]);
     assert_ptr_equal(scheduler.held[2], &jobs[4]);
 }
+
+EACH_TEST(set_up, tear_down)
