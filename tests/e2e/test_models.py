@@ -50,3 +50,9 @@ def test_the_context_that_is_served_bounds_requests_and_is_agreed_on():
         wait_for(lambda: "the worker's context is 61 tokens, this fleet's 60"
                  in fleet.gateway.text(), "the refusal")
         stranger.kill()
+
+
+def test_prompts_of_a_model_with_states_are_not_split():
+    hybrid = ROOT / "tests/fixtures/hybrids/qwen35"
+    said = refusal("baton-gateway", "--prefill-split", "2", model=hybrid)
+    assert "--prefill-split: must be 1, because layers of this model keep a state" in said
