@@ -9,17 +9,28 @@ from fleet import BIN, SLOW, SUSPICION, Clients, Fleet, wait_for
 STORY = "Once upon a time"
 
 
+def ended(fleet, reason):
+    return fleet.metrics()[f'baton_inbox_strangers_ended_total{{reason="{reason}"}}']
+
+
+def turned_away(fleet, *reasons):
+    """Hellos refused, and connections whose places went to others before their Hello was read."""
+    return refused(fleet, *reasons) + ended(fleet, "crowded") + ended(fleet, "silent")
+
+
 def test_hellos_without_the_token_open_nothing(sized):
     with Fleet(gateway_args=SUSPICION) as fleet, wire.listener() as dialled:
         expected = fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"]
         watch = Watch(fleet.gateway)
         files = watch.files()
         for n, pipes in (sized(300, 10000), 1), (sized(50, 300),) * 2:
-            before = refused(fleet, "token")
+            before, refused_before = turned_away(fleet, "token"), refused(fleet, "token")
             for pipe in flood_hellos(fleet.inbox, n, inbox_url=dialled.url, pipes=pipes):
                 wait_for(lambda: not wire.is_open(pipe), "the pipe to be closed")
             # The gateway does not read the rest of a closed pipe.
-            wait_for(lambda: refused(fleet, "token") >= before + pipes, "all senders to be refused")
+            wait_for(lambda: turned_away(fleet, "token") >= before + pipes,
+                     "all senders to be turned away")
+            assert refused(fleet, "token") > refused_before
             # Connections of /metrics come and go, and NNG closes a stranger's only after its end.
             wait_for(lambda: watch.files() <= files + 8, "the strangers' descriptors to be closed")
         assert dialled.n_accepted() == 0
@@ -33,10 +44,11 @@ def test_few_workers_are_refused_at_a_time():
     with Fleet(gateway_args=SUSPICION) as fleet, wire.listener() as dialled:
         watch = Watch(fleet.gateway)
         files = watch.files()
-        for pipe in flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url,
-                                 pipes=100):
+        # They stay: who leaves before the gateway has read its Hello is not answered.
+        pipes = flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url, pipes=100)
+        wait_for(lambda: turned_away(fleet, "other_terms", "dropped") >= 100, "the answers")
+        for pipe in pipes:
             pipe.close()
-        wait_for(lambda: refused(fleet, "other_terms", "dropped") >= 100, "the answers")
         assert refused(fleet, "other_terms") >= 16
         wait_for(lambda: watch.files() <= files + 2, "the links of the refused to be closed")
         assert "worker_lost" not in fleet.gateway.text()
@@ -55,10 +67,6 @@ def test_contexts_without_a_ticket_open_nothing(sized):
         assert decode.text().count("ev=stranger_refused") <= 20
         assert fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"] == expected
         assert len(fleet.fleet()) == 2
-
-
-def ended(fleet, reason):
-    return fleet.metrics()[f'baton_inbox_strangers_ended_total{{reason="{reason}"}}']
 
 
 def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out(sized):
