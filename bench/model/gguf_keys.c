@@ -223,6 +223,27 @@ static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
         bench_gguf_put_number(gguf, "attention.clamp_kqv", (double)spec->clip_qkv);
 }
 
+/* Layers that keep a state. llama.cpp asks for the sections of pictures' positions, which turn
+ * pairs of a head in turn; of text all three are equal. */
+static void put_states(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    const struct baton_state_spec *state = &spec->state;
+    char sections[sizeof gguf->prefix + 32];
+    int n_pairs = spec->n_ropes ? spec->ropes[0].n_rotated / 2 : 0;
+    if (!state->n_heads)
+        return;
+    bench_gguf_put_size(gguf, "ssm.conv_kernel", state->n_taps);
+    bench_gguf_put_size(gguf, "ssm.state_size", state->n_keys);
+    bench_gguf_put_size(gguf, "ssm.group_count", state->n_key_heads);
+    bench_gguf_put_size(gguf, "ssm.time_step_rank", state->n_heads);
+    bench_gguf_put_size(gguf, "ssm.inner_size", baton_state_width(state));
+    bench_gguf_put_size(gguf, "full_attention_interval", config->full_interval);
+    (void)snprintf(sections, sizeof sections, "%srope.dimension_sections", gguf->prefix);
+    bench_gguf_begin_numbers(gguf, sections, 4);
+    for (int i = 0; i < 4; i++)
+        bench_gguf_put_int(gguf, i < 3 ? (n_pairs + 2 - i) / 3 : 0);
+}
+
 /* Returns the architecture. Granite's mixtures share one, with or without a shared expert. */
 const char *bench_gguf_architecture(const char *model_type)
 {
@@ -236,5 +257,6 @@ int bench_gguf_put_model(struct bench_gguf *gguf, const CONFIG *config, const SP
     put_windows(gguf, config, spec);
     put_mixture(gguf, &spec->moe);
     put_scales(gguf, config, spec);
+    put_states(gguf, config, spec);
     return put_rope(gguf, config, spec, divisors);
 }

@@ -136,11 +136,15 @@ static enum baton_err write_file(struct making *making, struct baton_why *why)
 }
 
 /* Selects the tensors' rows. q, k and v are one matrix where the family's own files have them so;
- * gate and up of experts never are. */
+ * gate and up of experts never are; b and a of a state are one in qwen3_next. */
 static bool has_row(const struct baton_tensor_row *row, const void *arg)
 {
-    const struct baton_tensor_names *own = arg;
+    const struct making *making = arg;
+    const struct baton_tensor_names *own = making->arch->tensors;
+    bool joins_gates = !strcmp(making->config.model_type, "qwen3_next");
     const struct baton_tensor_row *found;
+    if (row->slice == BATON_SLICE_B || row->slice == BATON_SLICE_A)
+        return !joins_gates;
     if (row->slice != BATON_SLICE_ALL)
         return true;
     if (row->of_experts)
@@ -157,7 +161,7 @@ static enum baton_err list_tensors(struct making *making, struct baton_why *why)
 {
     enum baton_err err =
         bench_tensors_list(making->arch->gguf, &making->spec, making->request->seed, has_row,
-                           making->arch->tensors, &making->tensors);
+                           making, &making->tensors);
     if (!err)
         making->line = calloc((size_t)bench_tensors_widest(&making->tensors), sizeof(float));
     if (!err)
@@ -183,6 +187,7 @@ static enum baton_err begin(struct making *making, struct baton_why *why)
         err = baton_arch_configure(&making->config, 0, &making->arch, &making->spec, why);
     if (err)
         return err;
+    making->spec.state.has_log_rate = false;
     const char *architecture = bench_gguf_architecture(making->config.model_type);
     if (!architecture || !making->arch->gguf)
         return baton_fail(why, BATON_INVALID, "--gguf: there are no GGUF files of %s models",

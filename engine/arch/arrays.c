@@ -196,13 +196,19 @@ static struct baton_array state_of_layer(const struct baton_spec *spec, enum bat
     if (!baton_spec_has_state(spec, layer))
         return none();
     struct baton_array norm = vector(state->n_values);
+    struct baton_array rate = vector(state->n_heads),
+                       taps = table(state->n_taps, baton_state_n_channels(state));
+    taps.center = 0.5F; /* else all random keys are shorter than the epsilon of their length */
     norm.center = 1;
-    norm.is_whole = true;
+    norm.is_whole = taps.is_whole = true;
     switch (kind) {
     case BATON_ARRAY_TAPS:
-        return table(state->n_taps, baton_state_n_channels(state));
+        return taps;
     case BATON_ARRAY_STATE_NORM:
         return norm;
+    case BATON_ARRAY_STATE_RATE:
+        rate.center = state->has_log_rate ? 0 : -1;
+        return rate;
     default:
         return vector(state->n_heads);
     }

@@ -100,7 +100,7 @@ struct baton_array {
     bool is_mapped; /* a table, whose rows are read from the file when they are needed */
     bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
     bool has_state; /* QKV and OUT of a layer with a state */
-    bool is_whole;  /* a norm that is stored as it is, where others are stored less one */
+    bool is_whole;  /* it is stored as it is, where norms are stored less one */
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
 };
 

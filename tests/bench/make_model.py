@@ -21,7 +21,8 @@ TINY = [f"tiny-{family}" for family in (
     "granitemoe", "granitemoeshared", "olmo2", "olmoe",
     "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss", "granitemoehybrid", "seed_oss",
     "ernie4_5", "arcee", "qwen2_5_vl_text", "qwen3_vl_text", "apertus", "olmo3", "exaone4",
-    "hunyuan_v1_dense", "gemma4", "gemma4_moe")]
+    "hunyuan_v1_dense", "gemma4", "gemma4_moe", "qwen3_5_text", "qwen3_5_moe_text",
+    "qwen3_next")]
 L, C, F, V, N_CONTEXT = 2, 80, 320, 2560, 256
 
 

@@ -24,7 +24,8 @@ TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "
 FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe", "tiny-qwen3",
             "tiny-gemma", "tiny-gemma4", "tiny-gemma4_moe", "tiny-phi", "tiny-granite",
             "tiny-granitemoe", "tiny-granitemoeshared", "tiny-olmo2", "tiny-cohere2", "tiny-glm4",
-            "tiny-minicpm", "tiny-seed_oss", "tiny-ernie4_5", "tiny-arcee", "tiny-olmo3")
+            "tiny-minicpm", "tiny-seed_oss", "tiny-ernie4_5", "tiny-arcee", "tiny-olmo3",
+            "tiny-qwen3_5_text", "tiny-qwen3_5_moe_text", "tiny-qwen3_next")
 IDS = [i * i * 31 % 2560 for i in range(40)]
 V = 2560
 # The rms of the difference over that of the logits. llama.cpp's GELU is a table.

@@ -16,6 +16,7 @@
     " 'linear_num_value_heads': 32, 'full_attention_interval': 4, 'tie_word_embeddings': false"
 #define QWEN_HYBRID_MOE(n_experts, n_chosen)                                                       \
     ", 'num_experts': " #n_experts ", 'num_experts_per_tok': " #n_chosen                           \
+    ", 'intermediate_size': 5632"                                                                  \
     ", 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,"                      \
     " 'norm_topk_prob': true}"
 

@@ -20,14 +20,14 @@ static void add(const struct listing *listing, const struct baton_array *array,
     struct bench_tensors *all = listing->all;
     struct bench_tensor *tensor = &all->tensors[all->n++];
     struct baton_named_tensor named = baton_tensor_of(listing->spec, array, row);
-    *tensor =
-        (struct bench_tensor){.named = named,
-                              .n_copies = named.n_experts ? named.n_experts : 1,
-                              .n_rows = named.n_rows,
-                              .n_columns = named.is_vector ? 0 : named.n_columns,
-                              .center = array->center - (names->norms_less_one ? array->center : 0),
-                              .seed = all->seed,
-                              .n_passed = baton_array_n_elements(array)};
+    *tensor = (struct bench_tensor){
+        .named = named,
+        .n_copies = named.n_experts ? named.n_experts : 1,
+        .n_rows = named.n_rows,
+        .n_columns = named.is_vector ? 0 : named.n_columns,
+        .center = names->norms_less_one && !array->is_whole ? 0 : array->center,
+        .seed = all->seed,
+        .n_passed = baton_array_n_elements(array)};
     if (row->transposed) {
         tensor->n_rows = named.n_columns;
         tensor->n_columns = named.n_rows;

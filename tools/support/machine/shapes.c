@@ -68,6 +68,32 @@ static const char prefix[] = "shape:";
               " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'intermediate_size': 6144,"   \
               " 'moe_intermediate_size': 768, 'num_experts': 128, 'num_experts_per_tok': 8,"       \
               " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 40960"
+/* Three of four layers keep a state. */
+#define QWEN3_5_AS(type, name)                                                                     \
+    "'model_type': '" type "', " CLASS(name) "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"         \
+                                             " 'rope_theta': 10000000, 'partial_rotary_factor':"   \
+                                             " 0.25, 'attn_output_gate': true,"                    \
+                                             " 'full_attention_interval': 4, "
+#define QWEN3_5                                                                                    \
+    QWEN3_5_AS("qwen3_5_text", "Qwen3_5")                                                          \
+    "'vocab_size': 248320, 'max_position_embeddings': 262144, 'head_dim': 256,"                    \
+    " 'linear_num_key_heads': 16, "
+#define QWEN3_5_35B(n_layers, n_vocab)                                                             \
+    QWEN3_5_AS("qwen3_5_moe_text", "Qwen3_5Moe")                                                   \
+    "'num_hidden_layers': " #n_layers ", 'hidden_size': 2048, 'head_dim': 256,"                    \
+    " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'linear_num_key_heads': 16,"            \
+    " 'linear_num_value_heads': 32, 'num_experts': 256, 'num_experts_per_tok': 8,"                 \
+    " 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,"                       \
+    " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 262144,"                              \
+    " 'tie_word_embeddings': false"
+#define TINY_STATE                                                                                 \
+    "'num_hidden_layers': 4, 'hidden_size': 96, 'num_attention_heads': 4,"                         \
+    " 'num_key_value_heads': 2, 'head_dim': 32, 'vocab_size': 2560,"                               \
+    " 'max_position_embeddings': 256, 'linear_key_head_dim': 16, 'linear_value_head_dim': 16,"     \
+    " 'linear_num_key_heads': 2, 'linear_num_value_heads': 4"
+#define TINY_STATE_EXPERTS                                                                         \
+    ", 'num_experts': 6, 'num_experts_per_tok': 2, 'moe_intermediate_size': 24,"                   \
+    " 'shared_expert_intermediate_size': 40, 'tie_word_embeddings': false"
 #define GPT_OSS_20B(n_layers)                                                                      \
     "'model_type': 'gpt_oss', " CLASS(                                                             \
         "GptOss") "'hidden_act': 'silu', 'rms_norm_eps': 1e-5,"                                    \
@@ -149,6 +175,16 @@ static const struct {
     {"qwen3-30b-a3b", QWEN3_30B(48, 151936)},
     {"qwen3-30b-a3b-12l", QWEN3_30B(12, 151936)},
     {"qwen3-30b-a3b-2l", QWEN3_30B(2, 8192)},
+    {"qwen3.5-0.8b",
+     QWEN3_5 "'num_hidden_layers': 24, 'hidden_size': 1024, 'intermediate_size': 3584,"
+             " 'num_attention_heads': 8, 'num_key_value_heads': 2,"
+             " 'linear_num_value_heads': 16, 'tie_word_embeddings': true"},
+    {"qwen3.5-4b",
+     QWEN3_5 "'num_hidden_layers': 32, 'hidden_size': 2560, 'intermediate_size': 9216,"
+             " 'num_attention_heads': 16, 'num_key_value_heads': 4,"
+             " 'linear_num_value_heads': 32, 'tie_word_embeddings': true"},
+    {"qwen3.5-35b-a3b", QWEN3_5_35B(40, 248320)},
+    {"qwen3.5-35b-a3b-8l", QWEN3_5_35B(8, 248320)},
     {"gpt-oss-20b", GPT_OSS_20B(24)},
     {"gpt-oss-20b-6l", GPT_OSS_20B(6)},
     {"tiny", GPT2 "'n_layer': 2, 'n_embd': 80, 'n_head': 4, 'vocab_size': 2560,"
@@ -198,6 +234,11 @@ static const struct {
     {"tiny-qwen3", QWEN3 TINY_WIDE ", 'tie_word_embeddings': true"},
     {"tiny-qwen3_moe", QWEN3_MOE TINY_WIDE ", 'num_experts': 6, 'num_experts_per_tok': 2,"
                                            " 'moe_intermediate_size': 24, 'mlp_only_layers': [1]"},
+    {"tiny-qwen3_5_text", QWEN3_5_AS("qwen3_5_text", "Qwen3_5") TINY_STATE
+     ", 'intermediate_size': 152, 'tie_word_embeddings': true"},
+    {"tiny-qwen3_5_moe_text",
+     QWEN3_5_AS("qwen3_5_moe_text", "Qwen3_5Moe") TINY_STATE TINY_STATE_EXPERTS},
+    {"tiny-qwen3_next", QWEN3_5_AS("qwen3_next", "Qwen3Next") TINY_STATE TINY_STATE_EXPERTS},
     {"tiny-qwen2_5_vl_text", "'model_type': 'qwen2_5_vl_text', " CLASS("Qwen2_5_VL") TINY
      ", 'rope_scaling': {'type': 'mrope', 'mrope_section': [2, 3, 3]},"
      " 'use_sliding_window': false, 'tie_word_embeddings': false"},
