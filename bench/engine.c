@@ -73,6 +73,18 @@ static const struct baton_spec *spec_of(const struct stand *stand)
     return baton_model_spec(stand->machine.model);
 }
 
+static bool has_states(const struct stand *stand)
+{
+    return baton_kv_has_states(stand->machine.kv);
+}
+
+/* The steps of a sequence: those of one run, or of all runs, because a state is not taken back. */
+static int n_steps(const struct stand *stand)
+{
+    const struct options *options = stand->options;
+    return (int)(options->new *(has_states(stand) ? stand->batches.n * (options->runs + 1) : 1));
+}
+
 /* ---- one line ---- */
 
 static enum baton_err time_prefill(void *arg, const struct bench_line *line, double *seconds)
@@ -93,8 +105,8 @@ static enum baton_err time_decode(void *arg, const struct bench_line *line, doub
     const struct stand *stand = arg;
     int64_t n_new = stand->options->new;
     enum baton_err err = BATON_OK;
-    /* Each run repeats the same steps. */
-    for (int b = 0; b < line->batch; b++)
+    /* Each run repeats the same steps, or, behind a state, those that follow. */
+    for (int b = 0; b < line->batch && !has_states(stand); b++)
         stand->seqs[b].n_tokens = (int)stand->options->depth + line->prompt;
     int64_t start = baton_now_ns();
     for (int64_t i = 0; i < n_new && !err; i++)
@@ -144,12 +156,18 @@ static void copy_block(struct stand *stand, int block, struct baton_seq *seq, in
                baton_kv_block_bytes(stand->machine.kv, layers[i]));
 }
 
-/* Copies the first sequence's K and V of n_tokens to every other sequence. */
-static void share_context(struct stand *stand, int n_tokens, int n_seqs)
+/* Copies the first sequence's K and V of n_tokens to every other sequence. States are computed. */
+static enum baton_err share_context(struct stand *stand, int n_tokens, int n_seqs)
 {
-    for (int b = 1; b < n_seqs; b++)
-        for (int block = 0; block < baton_kv_blocks_for(n_tokens); block++)
-            copy_block(stand, block, &stand->seqs[b], block);
+    enum baton_err err = BATON_OK;
+    for (int b = 1; b < n_seqs && !err; b++)
+        if (has_states(stand))
+            err = baton_engine_prefill(stand->machine.engine, &stand->seqs[b], stand->ids, n_tokens,
+                                       NULL, NULL, stand->machine.logits);
+        else
+            for (int block = 0; block < baton_kv_blocks_for(n_tokens); block++)
+                copy_block(stand, block, &stand->seqs[b], block);
+    return err;
 }
 
 /* Fills the positions before the prompt by copies: to compute them would take longer than the
@@ -174,8 +192,7 @@ static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
     int n_tokens = (int)stand->options->depth + n_prompt;
     enum baton_err err = BATON_OK;
     for (int b = 0; b < n_seqs && !err; b++)
-        err =
-            baton_seq_init(&stand->seqs[b], stand->machine.kv, n_tokens + (int)stand->options->new);
+        err = baton_seq_init(&stand->seqs[b], stand->machine.kv, n_tokens + n_steps(stand));
     if (!err)
         err = fill_depth(stand);
     if (!err)
@@ -185,7 +202,7 @@ static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
                                            .batch = 1,
                                            .work = prefill_work(stand, n_prompt)});
     if (!err)
-        share_context(stand, n_tokens, n_seqs);
+        err = share_context(stand, n_tokens, n_seqs);
     for (int i = 0; i < stand->batches.n && !err; i++) {
         int n = stand->batches.values[i];
         err = measure(stand, time_decode,
@@ -231,7 +248,9 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     int longest = cli_list_greatest(&stand->prompts);
     int largest = cli_list_greatest(&stand->batches), n_threads = (int)options->threads;
     int n_tokens = (int)options->depth + longest + (int)options->new;
-    int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BLOCK;
+    /* Room for all runs' steps, which is memory only where they are computed (n_steps). */
+    int n_all = n_tokens + (int)(options->new * stand->batches.n *(options->runs + 1));
+    int n_kv_tokens = largest * baton_kv_blocks_for(n_all) * BLOCK;
     const struct bench_machine_options machine_options = {
         .name = options->model,
         .pack_dir = options->pack_dir,
@@ -250,6 +269,10 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
                          "has %d",
                          (long long)options->depth, longest, (long long)options->new, n_tokens,
                          spec_of(stand)->n_context);
+    if (!err && options->depth && has_states(stand))
+        err =
+            baton_fail(why, BATON_INVALID,
+                       "--depth: must be 0 with a model that keeps states, which cannot be copied");
     return err;
 }
 

@@ -65,6 +65,27 @@ static double kv_bytes(const struct baton_spec *spec, const struct bench_sizes *
     return 2.0 * baton_spec_kv_width(spec, from) * sizes->kv_element_bytes;
 }
 
+/* Returns the FLOPs of one row of a layer with a state: a value decays, is read twice and written
+ * (docs/design/state.md). */
+static double scan_flops(const struct baton_spec *spec)
+{
+    return 7.0 * baton_state_width(&spec->state) * spec->state.n_keys;
+}
+
+/* A sequence's state is read and written once in a step. */
+static struct bench_phase scan(const struct baton_spec *spec, double n_rows, double n_seqs)
+{
+    double n_floats = (double)baton_state_width(&spec->state) * spec->state.n_keys;
+    return (struct bench_phase){.flops = n_rows * scan_flops(spec),
+                                .bytes = 2 * n_seqs * n_floats * (double)sizeof(float)};
+}
+
+static void add(struct bench_phase *phase, struct bench_phase more)
+{
+    phase->flops += more.flops;
+    phase->bytes += more.bytes;
+}
+
 /* Returns the bytes of all layers' weights that n_rows rows read. */
 static double layers_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes,
                            double n_rows)
@@ -96,6 +117,10 @@ struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct
         double seen = is_last ? read : baton_spec_seen_by_rows(window, past, n);
         matrices += (i > last_kv ? 1 : n) * project_flops(spec, i) +
                     (is_last ? 1 : n) * complete_flops(spec, i);
+        if (baton_spec_has_state(spec, i)) {
+            add(&attention, scan(spec, n, 1));
+            continue;
+        }
         attention.flops += seen * attend_flops(spec, i);
         /* Positions beyond the window are not read. */
         past = window && past > window - 1 ? window - 1 : past;
@@ -116,6 +141,10 @@ struct bench_work bench_decode_work(const struct baton_spec *spec, const struct 
     for (int i = 0; i < spec->n_layers; i++) {
         double seen = n * baton_spec_seen(spec->layers[i].window, n_past + 1);
         matrices += n * (project_flops(spec, i) + complete_flops(spec, i));
+        if (baton_spec_has_state(spec, i)) {
+            add(&attention, scan(spec, n, n));
+            continue;
+        }
         attention.flops += seen * attend_flops(spec, i);
         attention.bytes += seen * kv_bytes(spec, sizes, i);
     }

@@ -69,6 +69,14 @@ for line in lines_of("--kernels", "portable", "--dtype", "f32", "--threads", "2"
     check_line(line)
     assert (line["kernels"], line["threads"]) == ("portable", 2)
 
+# Steps behind a state follow each other.
+hybrid = run("--model", "shape:tiny-qwen3_5_text", "--prompt", "1,20", "--new", "3", "--batch",
+             "1,5", "--json")
+assert hybrid.returncode == 0, hybrid.stderr
+assert [line["batch"] for line in json.loads(hybrid.stdout)] == [1, 1, 5] * 2
+deep = run("--model", "shape:tiny-qwen3_5_text", "--prompt", "20", "--depth", "10")
+assert deep.returncode in (1, 2) and "--depth: must be 0" in deep.stderr, deep.stderr
+
 table = run(*TINY)
 assert table.returncode == 0
 assert table.stdout.count("prefill") == 2 and table.stdout.count("decode") == 4

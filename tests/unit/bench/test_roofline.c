@@ -75,6 +75,24 @@ TEST(a_layer_that_reads_anothers_k_and_v_writes_none)
     assert_same(bench_prefill_work(&spec, &sizes, 0, 6).attention.bytes, (2 + 1) * 6 * 2 * D * 2);
 }
 
+TEST(a_state_is_read_and_written_once_by_a_step_and_by_a_prompt)
+{
+    struct baton_spec spec = two_layers();
+    spec.layers[1].mixer = BATON_MIXER_DELTA;
+    spec.state = (struct baton_state_spec){
+        .n_taps = 4, .n_key_heads = 1, .n_heads = 2, .n_keys = 8, .n_values = 16};
+    struct bench_sizes sizes = sizes_of(&spec);
+    struct bench_work step = bench_decode_work(&spec, &sizes, 9, 3);
+    double window = 3 * (4 * 2 * D * 2), state = 2 * 8 * 16 * 4;
+    assert_same(step.attention.bytes, window + 3 * 2 * state);
+    assert_same(step.attention.flops, 3 * 4 * 4.0 * H * D + 3 * 7 * 2 * 8 * 16);
+    struct bench_work pass = bench_prefill_work(&spec, &sizes, 0, 7);
+    spec.layers[1].mixer = BATON_MIXER_ATTENTION;
+    struct bench_work without = bench_prefill_work(&spec, &sizes, 0, 7);
+    double kv = 7 * 2 * 2 * D * 2; /* of the second layer, written and read by the last row */
+    assert_same(pass.attention.bytes - 2 * state, without.attention.bytes - 2 * kv);
+}
+
 TEST(of_a_mixtures_experts_those_are_read_that_rows_choose)
 {
     struct baton_spec spec = two_layers();
