@@ -101,7 +101,7 @@ def spread(values):
 
 def run(n_kills, seed, tell=lambda text: None):
     """The campaign when it is over, and what failed."""
-    with World("2P2D", gateway_args=NO_LIMITS) as world:
+    with World("2P2D", gateway_args=NO_LIMITS, is_patient=True) as world:
         campaign = Campaign(world, seed)
         while sum(campaign.n_kills.values()) < n_kills:
             campaign.round(min(ROUND, n_kills - sum(campaign.n_kills.values())))

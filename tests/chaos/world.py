@@ -25,6 +25,8 @@ DAY_NS = 86400 * 10**9
 CLOCK = BIN / "clock_jump.so"  # preloaded into all processes
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
+# Where nothing stands still on purpose, a machine that is busy for seconds loses nobody.
+PATIENT = ["--silence-s", 30 * SLOW]
 KEY = "operator-of-chaos"  # other hosts than the gateway's need it to see processes
 # A stalled engine is an error of the machine, and what a freeze must bring.
 COMPLAINT = re.compile(
@@ -72,17 +74,18 @@ class Member:
         return f"tcp://{self.host}:{self.ports[kind]}"
 
     def argv(self, more=()):
-        beat = ["--beat-s", 0.25 * SLOW]
-        common = ["--model", MODEL, "--cluster-token", TOKEN, "--inbox", self.url(), *beat]
+        common = ["--model", MODEL, "--cluster-token", TOKEN, "--inbox", self.url(), "--beat-s",
+                  0.25 * SLOW, *(PATIENT if self.world.is_patient else [])]
         if self.role == "gateway":
             return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host,
                     "--port", self.ports["http"], "--pack-dir", self.world.packs, "--drain-s", 5,
                     "--max-wait-s", 0, "--admin-keys", self.world.keys, *kinds.ARGS,
                     *self.world.gateway_args, *more]
         bulk = ["--bulk", self.url("bulk")] if self.role == "decode" else []
+        stall = ["--stall-s", 30 * SLOW] if self.world.is_patient else []
         return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk,
                 "--gateway", ",".join(gateway.url() for gateway in self.world.gateways),
-                "--lease-dir", "", "--threads", 1, "--kv-tokens", 4096, "--drain-s", 5,
+                "--lease-dir", "", "--threads", 1, "--kv-tokens", 4096, "--drain-s", 5, *stall,
                 *(more or ["--pack-dir", self.world.packs])]
 
     def start(self, more=(), before=()):
@@ -186,14 +189,14 @@ class Member:
 
 class World:
 
-    def __init__(self, topology="2P2D", n_gateways=1, gateway_args=()):
+    def __init__(self, topology="2P2D", n_gateways=1, gateway_args=(), is_patient=False):
         n_prefill, n_decode = int(topology[0]), int(topology[2])
         self.dir = tempfile.TemporaryDirectory(prefix="baton-chaos-")
         os.chmod(self.dir.name, 0o755)
         self.packs, self.full = Path(self.dir.name) / "packs", Path(self.dir.name) / "full"
         self.keys = Path(self.dir.name) / "keys"
         self.keys.write_text(KEY + "\n")
-        self.gateway_args = gateway_args
+        self.gateway_args, self.is_patient = gateway_args, is_patient
         self.environment = ({"LD_PRELOAD": str(CLOCK), "BATON_CLOCK_JUMP": self.dir.name + "/clock"}
                             if has_clock() else {})
         self.set_clock(0)
@@ -255,7 +258,7 @@ class World:
         if os.path.ismount(self.full):
             subprocess.run(["umount", str(self.full)], capture_output=True)
 
-    def get(self, gateway, path, timeout=10):
+    def get(self, gateway, path, timeout=60):
         connection = http.client.HTTPConnection(gateway.host, gateway.ports["http"],
                                                 timeout=timeout)
         try:
@@ -273,7 +276,7 @@ class World:
         def ready():
             for gateway in self.gateways:
                 try:
-                    workers = self.get(gateway, "/workers")[1]["workers"]
+                    workers = self.get(gateway, "/workers", timeout=10)[1]["workers"]
                 except (OSError, http.client.HTTPException, ValueError):
                     return False
                 if alive != {(worker["id"], worker["pid"]) for worker in workers
