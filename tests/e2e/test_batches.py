@@ -154,10 +154,23 @@ def test_a_gateway_that_is_stopped_goes_on_with_its_batches(fleet):
     assert len({json.loads(each)["custom_id"] for each in results}) == len(results) == 6
 
 
+def half_done(fleet):
+    """A batch of twelve lines, some of which are answered and some of which cannot be now."""
+    while True:
+        batch = create(fleet, [line(str(i), max_tokens=100, ignore_eos=True) for i in range(12)])
+        wait_for(lambda: got(fleet, batch)["request_counts"]["completed"] >= 2, "some answers")
+        fleet.workers["decode-0"].pause()
+        for _ in range(20):  # so that the gateway has heard what was said before
+            n_done = got(fleet, batch)["request_counts"]["completed"]
+        if n_done < 12:
+            return batch
+        fleet.workers["decode-0"].resume()  # it was through too soon: once more
+
+
 def test_what_a_crash_cut_off_is_written_again(fleet, folder):
-    batch = create(fleet, [line(str(i), max_tokens=100, ignore_eos=True) for i in range(12)])
-    wait_for(lambda: got(fleet, batch)["request_counts"]["completed"] >= 2, "some answers")
+    batch = half_done(fleet)
     fleet.gateway.kill()
+    fleet.workers["decode-0"].resume()
     journal = (folder / "stored" / batch["id"]).read_text().splitlines()
     output = folder / "stored" / json.loads(journal[1])["output"]
     output.write_bytes(output.read_bytes()[:-9])
@@ -197,9 +210,11 @@ def test_a_batch_without_room_for_its_answers_fails(fleet):
 
 def test_there_are_not_too_many_batches(fleet):
     long = [line(str(i), max_tokens=400, ignore_eos=True) for i in range(9)]
+    fleet.workers["decode-0"].pause()  # so that none ends before it is canceled
     made = [create(fleet, long)["id"] for _ in range(32)]
     assert create(fleet, long, 429)["error"]["code"] == "too_many_batches"
     for each in made:
         assert fleet.request("POST", f"/v1/batches/{each}/cancel")[0] == 200
+    fleet.workers["decode-0"].resume()
     wait_for(lambda: all(got(fleet, {"id": each})["status"] == "cancelled" for each in made),
              "the batches to end")
