@@ -79,7 +79,7 @@ def test_memory_comes_with_use_and_goes_when_nobody_uses_it():
             assert worker["kv_cap_bytes"] == 4096 * BLOCK_BYTES["f32"]
             assert worker["kv_used_bytes"] <= worker["kv_backed_bytes"] <= STEP_BYTES
         texts = run_many(fleet, 32)
-        assert backed(fleet)["decode"] > idle["decode"]
+        wait_for(lambda: backed(fleet)["decode"] > idle["decode"], "the worker to tell of more")
         fleet.wait_all_free()
     with Fleet(worker_args=[*args, "--kv-idle-s", 0.1]) as fleet:
         assert run_many(fleet, 32) == texts  # memory that comes and goes changes no bit

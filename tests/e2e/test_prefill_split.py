@@ -88,7 +88,8 @@ def test_it_is_told():
     with Fleet(prefill=2, prefill_args=CHUNK, gateway_args=SPLIT) as fleet:
         assert alone(fleet, **body(ids(40)))["served_by"]["prefill_parts"] == 0
         assert fleet.generate(**body(ids(400)))["served_by"]["prefill_parts"] == 2
-        assert sum(" parts=2 " in worker.text() for worker in fleet.workers.values()) == 2
+        wait_for(lambda: sum(" parts=2 " in worker.text()
+                             for worker in fleet.workers.values()) == 2, "both to tell of it")
 
 
 def test_a_worker_that_is_busy_helps_nobody():

@@ -122,8 +122,9 @@ def test_who_is_traced(traced):
     def n_lines(headers, path="/generate", body={"prompt": "A", "max_new_tokens": 2}):
         before = traced.spans.read_text().count("\n")
         status, _, answered = traced.request("POST" if body else "GET", path, body, headers)
-        wait_for(lambda: traced.gateway.text().count(f" id={answered['x-request-id']} ") > 0,
-                 "the access line")
+        line = re.compile(rf" ev=access .*\bid={answered['x-request-id']} ")
+        wait_for(lambda: line.search(traced.gateway.text()), "the access line")
+        traced.metrics()  # this answer comes after the spans that follow the line
         return traced.spans.read_text().count("\n") - before, answered
     assert n_lines({"traceparent": f"00-{TRACE}-{PARENT}-00"})[0] == 0  # 00: not recorded
     n, headers = n_lines({})
