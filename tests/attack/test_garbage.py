@@ -2,14 +2,14 @@
 import random
 import socket
 
-from fleet import PATIENCE_S
+from fleet import LONG_S
 
 STORY = "Once upon a time"
 
 
 def is_closed_by_peer(sock):
     """Reads (and drops) what comes until the other side ends the connection."""
-    sock.settimeout(PATIENCE_S)
+    sock.settimeout(LONG_S)
     try:
         while sock.recv(4096):
             pass

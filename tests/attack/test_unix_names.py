@@ -4,14 +4,14 @@ import socket
 from pathlib import Path
 
 import wire
-from fleet import BIN, MODEL, PATIENCE_S, Process, wait_for
+from fleet import BIN, LONG_S, MODEL, Process, wait_for
 
 
 def test_names_of_sockets_are_no_epochs(tmp_path):
     """Bound: the epoch in a worker's Hello is in no name; one name is the worker's."""
     before = set(re.findall(r"@baton-kv-\S+", Path("/proc/net/unix").read_text()))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(PATIENCE_S)
+        server.settimeout(LONG_S)
         gateway = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         worker = Process("decode", [BIN / "baton-decode", "--model", MODEL, "--gateway", gateway,
                                     "--lease-dir", "", "--pack-dir", tmp_path],

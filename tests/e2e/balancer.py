@@ -6,7 +6,7 @@ import socket
 import socketserver
 import threading
 
-from fleet import PATIENCE_S, Stream
+from fleet import LONG_S, Stream
 
 
 class Balancer:
@@ -55,7 +55,7 @@ class Balancer:
     def ask(port, request):
         """The connection to a gateway and what it says first; None: it has nothing to say."""
         try:
-            gateway = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+            gateway = socket.create_connection(("127.0.0.1", port), timeout=LONG_S)
             gateway.sendall(request)
             first = gateway.recv(65536)
         except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):

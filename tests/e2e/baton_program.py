@@ -5,12 +5,13 @@ import re
 import subprocess
 import threading
 
-from fleet import BIN, LONG_S, PATIENCE_S, ROOT, free_port
+from fleet import BIN, LONG_S, ROOT, free_port
 
 BATON = BIN / "baton"
 # On a busy machine nobody is lost for being slow, and what drains has the time it needs.
 PATIENT = {f"BATON_{role}_{name}": "3600" for role in ("GATEWAY", "PREFILL", "DECODE")
            for name in ("SILENCE_S", "DRAIN_S")}
+PATIENT |= {"BATON_PREFILL_STALL_S": "0", "BATON_DECODE_STALL_S": "0"}
 
 
 def environment(**more):
@@ -21,7 +22,7 @@ def environment(**more):
 
 def baton(*words, env=None, **how):
     return subprocess.run([BATON, *map(str, words)], capture_output=True, text=True,
-                          timeout=PATIENCE_S * 3, env=env or environment(), **how)
+                          timeout=LONG_S, env=env or environment(), **how)
 
 
 class Up:
@@ -65,7 +66,7 @@ class Up:
         """Its exit status, once it is over; all of its lines are then in `seen`."""
         while (line := self.lines.get(timeout=LONG_S)) is not None:
             self.seen.append(line)
-        return self.popen.wait(PATIENCE_S)
+        return self.popen.wait(LONG_S)
 
     def __enter__(self):
         return self

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from fleet import PATIENCE_S, SLOW
+from fleet import LONG_S, SLOW
 
 NAMES = "chromium", "chromium-browser", "google-chrome"
 # key: (code, virtual key code, text)
@@ -122,7 +122,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait(self, expression, what):
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + LONG_S
         while time.monotonic() < end:
             value = self.js(expression)
             if value:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from fleet import PATIENCE_S, SLOW, free_port, wait_for
+from fleet import LONG_S, SLOW, free_port, wait_for
 
 NAMES = "firefox-esr", "firefox"
 
@@ -45,7 +45,7 @@ class Browser:
     @staticmethod
     def connect(port):
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+            return socket.create_connection(("127.0.0.1", port), timeout=LONG_S)
         except OSError:
             return None
 

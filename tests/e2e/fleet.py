@@ -24,6 +24,8 @@ CONNECT_S = 1 * SLOW  # to another host
 # Without SUSPICION a worker that a test or a busy machine stops is neither suspected nor lost.
 NO_SUSPICION = ["--silence-s", 3600]
 NO_STALL = ["--stall-s", 0]
+# A client is not taken for one that left because the test has to wait for a processor.
+PATIENT_WITH_CLIENTS = ["--stall-timeout-s", 0, "--idle-timeout-s", 3600, "--resume-s", 3600]
 SUSPICION = ["--silence-s", 3]
 # The value of `served_by` when nothing failed.
 AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migration_gap_s=0,
@@ -336,7 +338,7 @@ class Fleet:
             self.packs, "--inbox", self.inbox, *self.secret(), "--drain-s", PATIENCE_S,
             # A busy machine may predict waits of minutes, for which no request is refused.
             "--max-wait-s", 0, "--timeout-s", 0,
-            "--absence-s", 0, *NO_SUSPICION, *self.gateway_args], log)
+            "--absence-s", 0, *NO_SUSPICION, *PATIENT_WITH_CLIENTS, *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
@@ -456,7 +458,7 @@ class Fleet:
         def free():
             workers = self.fleet()
             return workers and all(w["kv_blocks_free"] == w["kv_blocks_total"] and not w["running"]
-                                   and not w["queued"] for w in workers)
+                                   and not w["queued"] and not w["active"] for w in workers)
         wait_for(free, "all blocks to be free")
 
     def metrics(self):

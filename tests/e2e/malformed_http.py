@@ -321,7 +321,7 @@ def run_echo(binary):
             failures = run("127.0.0.1", port)
         finally:
             server.terminate()
-        if server.wait(timeout=10):
+        if server.wait(timeout=60):
             failures.append(f"the server ended with {server.returncode}")
         return failures
 

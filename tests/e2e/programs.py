@@ -2,7 +2,7 @@
 import subprocess
 from pathlib import Path
 
-from fleet import BIN, MODEL, PATIENCE_S
+from fleet import BIN, LONG_S, MODEL
 
 PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench",
             "baton-plan"]
@@ -17,7 +17,7 @@ def run(*argv, **options):
 def refusal(program, *argv, model=MODEL, **options):
     """The stderr of a program that ends with status 1 instead of starting."""
     argv = ["--model", model, "--pack-dir", "", *argv]
-    done = run(BIN / program, *argv, timeout=PATIENCE_S, **options)
+    done = run(BIN / program, *argv, timeout=LONG_S, **options)
     assert done.returncode in (1, 2), done
     return done.stderr
 

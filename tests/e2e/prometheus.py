@@ -5,7 +5,7 @@ import re
 import urllib.parse
 import urllib.request
 
-from fleet import ROOT, SLOW
+from fleet import LONG_S, ROOT
 
 PROMETHEUS, GRAFANA = ROOT / "deploy/prometheus", ROOT / "deploy/grafana"
 CONFIG = PROMETHEUS / "prometheus.yml"
@@ -37,7 +37,7 @@ class Api:
 
     def get(self, path, **parameters):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10 * SLOW) as answer:
+        with urllib.request.urlopen(url, timeout=LONG_S) as answer:
             body = json.load(answer)
         assert body["status"] == "success", body
         return body["data"]

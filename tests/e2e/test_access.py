@@ -6,7 +6,7 @@ import signal
 import socket
 
 import pytest
-from fleet import PATIENCE_S, Fleet, Stream, free_port, wait_for
+from fleet import LONG_S, Fleet, Stream, free_port, wait_for
 from programs import refusal
 
 STORY = "Once upon a time"
@@ -126,7 +126,7 @@ def test_a_stream_without_a_key_ends_before_it_begins(fleet):
 
 
 def test_a_connection_survives_its_refusals(fleet):
-    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
     for headers, status in (({}, 401), (bearer(KEY), 200), (bearer("wrong-key-1"), 401),
                             (bearer(KEY), 200)):
         connection.request("GET", "/workers", headers=headers)
@@ -339,7 +339,7 @@ def test_a_client_is_told_whether_to_try_again():
 
 def raw(fleet, request):
     """Everything that the gateway says to these bytes before it closes."""
-    with socket.create_connection(("127.0.0.1", fleet.port), timeout=PATIENCE_S) as sock:
+    with socket.create_connection(("127.0.0.1", fleet.port), timeout=LONG_S) as sock:
         sock.sendall(request)
         answer = b""
         while part := sock.recv(65536):
@@ -378,7 +378,7 @@ SLOWLY = 0.001  # a second: no stall of the test is as long as one takes
 
 def ask_from(port, address, path="/health", body=None, headers=None):
     """(status, error code, Retry-After) of a request from an address of this host."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S,
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S,
                                             source_address=(address, 0))
     try:
         connection.request("POST" if body else "GET", path, json.dumps(body) if body else None,
@@ -409,7 +409,7 @@ def test_an_address_over_its_rate_is_told_and_others_are_served(limit, code):
 
 
 def ask_metrics(port, address):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S,
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S,
                                             source_address=(address, 0))
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()

@@ -9,7 +9,7 @@ import zlib
 from urllib.parse import quote
 
 import pytest
-from fleet import NO_SUSPICION, PATIENCE_S, ROOT, Fleet, Process, Stream, free_port, wait_for
+from fleet import LONG_S, NO_SUSPICION, ROOT, Fleet, Process, Stream, free_port, wait_for
 
 FLEET = dict(gateway_args=["--chat-template", "chatml", *NO_SUSPICION])
 # Agents shorten a conversation when an error's text matches one of their patterns.
@@ -107,7 +107,7 @@ STREAMS = {
 
 def begin(port, path, **more):
     """A stream whose first token does not come."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S)
     connection.request("POST", path, json.dumps({**STREAMS[path][0], **more}),
                        {"Content-Type": "application/json"})
     response = connection.getresponse()

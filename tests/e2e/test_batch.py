@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from fleet import BIN, PATIENCE_S, Fleet, free_port, wait_for
+from fleet import BIN, LONG_S, Fleet, free_port, wait_for
 
 BATON = BIN / "baton"
 STORY = "Once upon a time"
@@ -54,7 +54,7 @@ def command(fleet, key_file, source, out, *more):
 
 
 def batch(*arguments):
-    done = subprocess.run(**command(*arguments), timeout=PATIENCE_S)
+    done = subprocess.run(**command(*arguments), timeout=LONG_S)
     return done.returncode, done.stderr
 
 
@@ -125,6 +125,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(fleet, key_file, slow_key_fil
     with subprocess.Popen(**command(fleet, slow_key_file, source, out)) as run:
         wait_for(lambda: out.exists() and out.read_bytes().count(b"\n") >= 10, "the first answers")
         run.send_signal(signal.SIGKILL)
+    wait_for(lambda: not fleet.open(), "what was under way to end")
     fleet.wait_all_free()
     had = out.read_bytes()
     assert had.endswith(b"\n") and 10 <= had.count(b"\n") < 60

@@ -9,7 +9,7 @@ import termios
 import time
 
 import pytest
-from fleet import BIN, NO_SUSPICION, PATIENCE_S, Fleet, wait_for
+from fleet import BIN, LONG_S, NO_SUSPICION, Fleet, wait_for
 from programs import run
 
 BATON = BIN / "baton"
@@ -32,7 +32,7 @@ def home(tmp_path):
 
 def baton(fleet, env, *words, stdin=""):
     return run(BATON, words[0], "--url", f"http://127.0.0.1:{fleet.port}", *words[1:], input=stdin,
-               timeout=PATIENCE_S, env=env)
+               timeout=LONG_S, env=env)
 
 
 def chat_answer(fleet, messages, **settings):
@@ -57,7 +57,7 @@ class Terminal:
 
     def wait_for(self, text):
         """The output up to that text."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + LONG_S
         while text not in self.screen:
             assert time.monotonic() < until, f"no {text!r} in {self.screen!r}"
             if select.select([self.fd], [], [], 1)[0]:

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from fleet import BIN, ROOT, free_port, wait_for
+from fleet import BIN, LONG_S, ROOT, free_port, wait_for
 from judges import judge
 from programs import is_alive, run
 
@@ -22,14 +22,14 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import dockerfile  # noqa: E402
 
 
-def local(*arguments, timeout=180, env=None):
+def local(*arguments, timeout=LONG_S, env=None):
     """deploy/local with the programs of this build, unless the arguments name others."""
     words = [*map(str, arguments), *([] if "--bin" in arguments else ["--bin", str(BIN)])]
     return run(LOCAL, *words, timeout=timeout, env=env)
 
 
 def get(port, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LONG_S) as answer:
         return json.load(answer)
 
 
@@ -70,7 +70,7 @@ def test_a_detached_fleet_starts_serves_shows_itself_and_stops(state):
                        "temperature": 0}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/generate", body,
                                      {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=LONG_S) as answer:
         assert json.load(answer)["text"].startswith("Once upon a time")
 
     status = local("status", "--state", state)
@@ -115,7 +115,7 @@ def test_a_fleet_with_api_keys_is_started_asked_and_kept_secret(state, tmp_path)
         get(port, "/workers")
     asked = urllib.request.Request(f"http://127.0.0.1:{port}/workers", headers={
         "Authorization": "Bearer beta-key-0002", "Origin": "https://app.example"})
-    with urllib.request.urlopen(asked, timeout=30) as answer:
+    with urllib.request.urlopen(asked, timeout=LONG_S) as answer:
         assert answer.headers["Access-Control-Allow-Origin"] == "https://app.example"
     for pid in pids(state).values():
         assert b"alpha-key" not in Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -16,7 +16,7 @@ from datetime import datetime
 
 import pytest
 from balancer import Balancer
-from fleet import PATIENCE_S, WORDY, WORDY_BLOCKS, Clients, Fleet, wait_for
+from fleet import LONG_S, WORDY, WORDY_BLOCKS, Clients, Fleet, wait_for
 from test_migration import ARGS, DECODED, ask, n_generations, with_context
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
@@ -251,7 +251,7 @@ def test_either_of_two_gateways_is_restarted_and_no_request_fails():
                 n = streams.n_whole
                 wait_for(lambda: fleet.open() or streams.wrong, "a stream there")
                 fleet.gateway.signal(signal.SIGTERM)
-                assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+                assert fleet.gateway.popen.wait(LONG_S) == 0
                 fleet.start_gateway()
                 fleet.wait_ready(2)
                 wait_for(lambda: streams.n_whole > n + 4 or streams.wrong, "streams to end")
@@ -265,7 +265,7 @@ def test_a_gateway_that_restarts_says_so_and_serves_at_once():
         expected = fleet.generate(**STORY)["text"]
         [held] = fleet.hold()
         body = json.dumps(STORY).encode()
-        late = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
+        late = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
         late.putrequest("POST", "/generate")
         late.putheader("Content-Type", "application/json")
         late.putheader("Content-Length", str(len(body)))
@@ -281,7 +281,7 @@ def test_a_gateway_that_restarts_says_so_and_serves_at_once():
         with pytest.raises(ConnectionRefusedError):  # so that a balancer asks the next gateway
             fleet.generate(**STORY)
         assert held.text()[1].name == "summary"
-        assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+        assert fleet.gateway.popen.wait(LONG_S) == 0
         fleet.start_gateway()
         assert fleet.generate(**STORY)["text"] == expected  # waits for the workers to come back
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import wire
-from fleet import KEEPING, MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
+from fleet import KEEPING, LONG_S, MODEL, SLOW, SUSPICION, WORDY, Fleet, wait_for
 
 STORY = "Once upon a time"
 # Long enough for something to happen in the middle of it.
@@ -210,7 +210,7 @@ def test_a_worker_told_to_stop_finishes_its_streams():
         wait_for(lambda: "ev=draining" in fleet.workers["decode-0"].text(), "decode-0 to drain")
         ends = [stream.text()[1] for stream in streams]
         assert [last.name for last in ends] == ["summary"] * 4
-        assert fleet.workers["decode-0"].popen.wait(PATIENCE_S) == 0
+        assert fleet.workers["decode-0"].popen.wait(LONG_S) == 0
         wait_for(lambda: fleet.worker("decode-0") is None, "decode-0 to be gone")
         assert fleet.generate(prompt=STORY)["served_by"]["decode"] == "decode-1"
 
@@ -254,7 +254,7 @@ def test_a_gateway_told_to_stop_finishes_what_is_open():
         fleet.gateway.signal(signal.SIGTERM)
         wait_for(lambda: "ev=draining" in fleet.gateway.text(), "the gateway to hear of it")
         assert stream.text()[1].name == "summary"
-        assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+        assert fleet.gateway.popen.wait(LONG_S) == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a process names of its own")

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from conftest import KEY, OTHER_KEY
-from fleet import BIN, Fleet
+from fleet import BIN, LONG_S, Fleet
 from javascript import Client
 
 MIB = 1 << 20
@@ -92,7 +92,7 @@ def test_files_are_bounded_for_each_key(fleet):
 
 def started(*args):
     return subprocess.run([BIN / "baton-gateway", "--port", "0", *map(str, args)], text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=LONG_S)
 
 
 def test_the_directory_is_the_gateways_own(fleet, folder, tmp_path):

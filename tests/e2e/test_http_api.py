@@ -10,7 +10,7 @@ import re
 
 import pytest
 from conftest import TOOLS, written
-from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
+from fleet import BIN, LONG_S, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
 from infill_model import infill_model
 from programs import run
 
@@ -201,7 +201,7 @@ class Client:
     """One connection for many requests."""
 
     def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S)
 
     def error(self, path, body):
         """The error object of a request; {} when it is accepted."""

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from fleet import BIN, PATIENCE_S, ROOT, free_port
+from fleet import BIN, LONG_S, ROOT, free_port
 from judges import judge
 from programs import WITH_LAB, run
 
@@ -45,10 +45,10 @@ def test_an_installed_fleet_serves_its_own_model_from_anywhere(root, tmp_path):
     words = ["--state", state, "--port", str(free_port()), "--pack-dir", tmp_path / "packs",
              "--detach"]
     try:
-        up = run(baton, "up", *words, env=env, cwd=tmp_path, timeout=PATIENCE_S * 3)
+        up = run(baton, "up", *words, env=env, cwd=tmp_path, timeout=LONG_S)
         assert up.returncode == 0, up.stderr
         said = run(baton, "run", "--state", state, "Once upon a time", env=env, cwd=tmp_path,
-                   timeout=PATIENCE_S * 3)
+                   timeout=LONG_S)
         assert said.returncode == 0 and len(said.stdout) > 20, said.stderr
         gateway = (state / "gateway.pid").read_text().split()[0]
         with open(f"/proc/{gateway}/cmdline") as file:
@@ -58,7 +58,7 @@ def test_an_installed_fleet_serves_its_own_model_from_anywhere(root, tmp_path):
         assert os.path.realpath(model) == str(root / "usr/share/baton/models/tale")
     finally:
         subprocess.run([baton, "down", "--state", state], env=env, capture_output=True,
-                       timeout=PATIENCE_S * 3)
+                       timeout=LONG_S)
     listed = run(baton, "pull", "--list", env=env, cwd=tmp_path)
     assert "distilgpt2" in listed.stdout
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet import BIN, MODEL, PATIENCE_S, Fleet, free_port, wait_for
+from fleet import BIN, LONG_S, MODEL, Fleet, free_port, wait_for
 
 STORY = "Once upon a time"
 NEEDS = "more threads are needed to start"
@@ -42,7 +42,7 @@ def is_sanitized():
                          [("gateway", 100), ("gateway", 150), ("decode", 100), ("decode", 150)])
 def test_without_room_for_its_threads_a_process_says_so_and_ends(role, mib):
     process = start(role, [(resource.RLIMIT_AS, (mib << 20, mib << 20))])
-    errors = process.communicate(timeout=PATIENCE_S)[1]
+    errors = process.communicate(timeout=LONG_S)[1]
     assert process.returncode == 1, errors
     assert NEEDS in errors and f"address space {mib << 10} KiB" in errors, errors
 
@@ -54,7 +54,7 @@ def test_a_user_with_few_threads_is_told_how_many_are_needed(n):
     user = 64000 + n
     process = start("gateway", before=["setpriv", f"--reuid={user}", f"--regid={user}",
                                        "--clear-groups", "prlimit", f"--nproc={n}"])
-    errors = process.communicate(timeout=PATIENCE_S)[1]
+    errors = process.communicate(timeout=LONG_S)[1]
     if "setpriv:" in errors:
         pytest.skip("only root may become another user")
     assert process.returncode == 1 and NEEDS in errors, errors

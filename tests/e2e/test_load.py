@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import programs
 import pytest
-from fleet import BIN, KEEPING, PATIENCE_S, SLOW, Fleet, wait_for
+from fleet import BIN, KEEPING, LONG_S, SLOW, Fleet, wait_for
 
 APIS = ("native", "openai-completions", "openai-chat")
 LENGTHS = ("--prompt-tokens", "uniform:4-40", "--output-tokens", "uniform:1-30")
@@ -130,7 +130,7 @@ def test_a_duration_ends_a_run(fleet):
 
 
 def test_a_request_under_way_when_time_is_up_is_cut(fleet):
-    figures, _ = measure(fleet.port, "--concurrency", 3, "--duration", "300ms", "--drain-s", 0,
+    figures, _ = measure(fleet.port, "--concurrency", 3, "--duration", "2s", "--drain-s", 0,
                          "--output-tokens", 400, "--slow-rate", 1, "--slow-bytes-per-s", 200)
     check_counts(figures)
     assert figures["requests"]["cut"] == figures["requests"]["sent"] == 3
@@ -318,7 +318,7 @@ def test_an_interrupt_ends_the_run_with_its_report(fleet):
                                        "--output-tokens", 100), stdout=subprocess.PIPE, text=True)
     wait_for(lambda: fleet.metrics()[ok] > before, "the load to begin")
     running.send_signal(signal.SIGINT)
-    output, _ = running.communicate(timeout=PATIENCE_S)
+    output, _ = running.communicate(timeout=LONG_S)
     assert running.returncode == 0 and "sent:" in output and "cut at the end" in output
     fleet.wait_all_free()
 

@@ -7,7 +7,7 @@ import select
 import time
 
 import pytest
-from fleet import BIN, PATIENCE_S
+from fleet import BIN, LONG_S
 from judges import judge
 from programs import WITH_LAB, run
 
@@ -103,7 +103,7 @@ def zsh_shows(line, text, env):
         start = (
             f"fpath=({MANUAL}/zsh $fpath); autoload -U compinit; compinit -D -u; PS1='ready> '\n")
         os.write(fd, start.encode())
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + LONG_S
         asked = False
         while text not in shown and time.monotonic() < until:
             if select.select([fd], [], [], 1)[0]:

@@ -5,7 +5,7 @@ import signal
 import socket
 
 import pytest
-from fleet import PATIENCE_S, Fleet, wait_for
+from fleet import LONG_S, Fleet, wait_for
 
 KEY, ADMIN_KEY, MARKED_KEY = "alpha-key-0001", "root-key-00001", "marked-key-001"
 APP, EVIL = "https://app.example", "http://evil.example"
@@ -19,7 +19,7 @@ def bearer(key):
 
 def ask(fleet, method, path, headers, body=None):
     """(status, error code) of a request that has these headers only."""
-    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
         for name, value in headers.items():
@@ -42,7 +42,7 @@ def drains(fleet, headers):
 
 def is_operator(fleet, headers):
     drain, kv = drains(fleet, headers), ask(fleet, "GET", "/debug/kv", headers)
-    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
     connection.request("GET", "/workers", headers=headers)
     worker = json.load(connection.getresponse())["workers"][0]
     connection.close()
@@ -101,7 +101,7 @@ def test_a_client_from_elsewhere_is_none():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))
             address = probe.getsockname()[0]
-        connection = http.client.HTTPConnection(address, fleet.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(address, fleet.port, timeout=LONG_S)
         connection.request("POST", "/workers/none/drain")
         answer = connection.getresponse()
         assert answer.status == 403 and "--admin-keys" in json.load(answer)["error"]["message"]
@@ -166,7 +166,7 @@ def test_a_page_of_another_origin_changes_nothing(plain, headers):
 
 def test_the_answer_comes_before_the_body(plain):
     address = "127.0.0.1", plain.port
-    with socket.create_connection(address, timeout=PATIENCE_S) as client:
+    with socket.create_connection(address, timeout=LONG_S) as client:
         client.sendall(b"POST /generate HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n"
                        b"Content-Length: 1000\r\n\r\n")
         answer = b""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import wire
-from fleet import KEEPING, PATIENCE_S, SLOW, Fleet, Stream, run_out_of_time, wait_for
+from fleet import KEEPING, LONG_S, SLOW, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -296,7 +296,7 @@ HALVES = {"head": b"GET /health HT",
 def test_half_heads_keep_nobody_out(part):
     """60 of one address fill all 40 places; a slow client of another address keeps its own."""
     def begin(host):
-        client = socket.create_connection(("127.0.0.1", fleet.port), PATIENCE_S, (host, 0))
+        client = socket.create_connection(("127.0.0.1", fleet.port), LONG_S, (host, 0))
         client.sendall(HALVES[part])
         return client
 

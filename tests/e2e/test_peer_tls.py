@@ -9,7 +9,7 @@ import certificates
 import pytest
 import wire
 from attacks import Watch, begin_hello, listening
-from fleet import PATIENCE_S, Fleet, PeerFleet, free_port, wait_for
+from fleet import LONG_S, Fleet, PeerFleet, free_port, wait_for
 from programs import refusal
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
@@ -130,7 +130,7 @@ def test_what_is_no_tls_harms_nobody(fleet):
     for noise in (b"\0SP\0\0\x50\0\0" + bytes(100), os.urandom(400), b"GET / HTTP/1.1\r\n\r\n",
                   b"\x16\x03\x01"):
         for _ in range(10):
-            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
+            with socket.create_connection(("127.0.0.1", port), timeout=LONG_S) as sock:
                 sock.sendall(noise)
     assert fleet.generate(**STORY)["output_tokens"]
     wait_for(lambda: all(w["state"] == "ready" for w in fleet.fleet()), "workers that are ready")

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 from baton_program import BATON, PATIENT, Up, baton, environment
-from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
+from fleet import BIN, LONG_S, ROOT, WORDY, Stream, free_port, wait_for
 from lora_files import LLAMA, write_peft
 from programs import PROGRAMS, is_alive, run
 
@@ -52,7 +52,7 @@ def test_a_drained_worker_comes_back_at_once_each_time(state):
         up.wait_ready()
         for restarts in range(1, 4):
             wait_for(lambda: baton("status", "--state", state).returncode == 0, "the fleet")
-            connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=PATIENCE_S)
+            connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=LONG_S)
             connection.request("POST", "/workers/decode-0/drain")
             assert connection.getresponse().status == 202
             connection.close()
@@ -138,7 +138,7 @@ def test_operators_keys_and_hosts_names_reach_the_gateway(state, tmp_path):
     assert refused.returncode != 0 and "--admin-keys" in refused.stderr
 
     def status(port, key, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S)
         connection.request("GET", "/debug/kv",
                            headers={"authorization": f"Bearer {key}", **headers})
         with contextlib.closing(connection):

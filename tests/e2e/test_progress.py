@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fleet import PATIENCE_S, WORDY, Fleet, wait_for
+from fleet import LONG_S, WORDY, Fleet, wait_for
 from freeze import Frozen
 from netns import SpreadFleet
 
 STORY = "Once upon a time"
-AWAIT = ["--absence-s", PATIENCE_S]  # a role that a test takes away comes back
+AWAIT = ["--absence-s", LONG_S]  # a role that a test takes away comes back
 
 
 def ask(fleet, **more):

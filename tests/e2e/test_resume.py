@@ -15,7 +15,7 @@ import pytest
 from balancer import Balancer
 from chromium import Browser
 from conftest import KEY, OTHER_KEY, written
-from fleet import PATIENCE_S, SLOW, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
+from fleet import LONG_S, SLOW, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
 from test_tls import SecureFleet
 
 RESUMABLE = {"x-baton-resumable": "true"}
@@ -45,7 +45,7 @@ class Reader:
     def __init__(self, fleet, method, path, body=None, headers=(), trust=None):
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
-        sock.settimeout(PATIENCE_S)
+        sock.settimeout(LONG_S)
         sock.connect(("127.0.0.1", fleet.port))
         self.connection = http.client.HTTPConnection("127.0.0.1", fleet.port)
         self.connection.sock = (trust.wrap_socket(sock, server_hostname="localhost") if trust

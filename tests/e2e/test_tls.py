@@ -12,7 +12,7 @@ import subprocess
 
 import certificates
 import pytest
-from fleet import PATIENCE_S, ROOT, WORDY, Fleet, free_port, read_events, wait_for
+from fleet import LONG_S, ROOT, WORDY, Fleet, free_port, read_events, wait_for
 from programs import refusal, run
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
@@ -29,7 +29,7 @@ class SecureFleet(Fleet):
                                        *gateway_args], **more)
 
     def connect(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S,
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=LONG_S,
                                            context=self.trust)
 
     def request(self, method, path, body=None, headers=None):
@@ -45,7 +45,7 @@ class SecureFleet(Fleet):
             connection.close()
 
     def raw(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=LONG_S)
 
     def secure(self, trust=None):
         return (trust or self.trust).wrap_socket(self.raw(), server_hostname="localhost",
@@ -83,7 +83,7 @@ def output(answer):
 
 
 def curl(fleet, *arguments):
-    done = run("curl", "-sS", "--cacert", fleet.certfile, "--max-time", PATIENCE_S,
+    done = run("curl", "-sS", "--cacert", fleet.certfile, "--max-time", LONG_S,
                "-H", "Content-Type: application/json", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -92,7 +92,7 @@ def curl(fleet, *arguments):
 def s_client(fleet, *arguments):
     done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{fleet.port}",
                            "-CAfile", fleet.certfile, *arguments], input=b"", capture_output=True,
-                          timeout=PATIENCE_S)
+                          timeout=LONG_S)
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
