@@ -1,6 +1,7 @@
 /* AMX on CPUs without it, for test programs only: a handler of SIGILL that decodes the instruction
  * at fault, executes it on tiles in software just as Intel's manual says, and goes on behind it. So
- * the very machine code of the kernels is tested wherever there is AVX-512.
+ * the very machine code of the kernels is tested wherever there is AVX-512. An instruction that was
+ * executed once has a breakpoint for its first byte, which is cheaper, and SIGTRAP leads here.
  *
  * Known: LDTILECFG, STTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILELOADDT1, TILESTORED,
  * TDPBF16PS, TDPBSSD, TDPBSUD, TDPBUSD, TDPBUUD. What a CPU would refuse (tiles that are not
