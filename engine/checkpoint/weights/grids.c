@@ -3,24 +3,14 @@
 /* A point is written as one number, whose digits are the codes of its values, the first value's the
  * lowest: digits to the base of 8 where a point has four values, of 3 where it has
  * eight. Points are in the order of these numbers. */
-#define DIGIT_8(p, i) ((uint32_t)(p) >> 3 * (i)&7)
-#define DIGIT_3(p, i)                                                                              \
-    ((uint32_t)(p) /                                                                               \
-     ((i) == 0   ? 1                                                                               \
-      : (i) == 1 ? 3                                                                               \
-      : (i) == 2 ? 9                                                                               \
-      : (i) == 3 ? 27                                                                              \
-      : (i) == 4 ? 81                                                                              \
-      : (i) == 5 ? 243                                                                             \
-      : (i) == 6 ? 729                                                                             \
-                 : 2187) %                                                                         \
-     3)
+#define DIGIT_8(p, i)     ((uint32_t)(p) >> 3 * (i)&7)
+#define DIGIT_3(p, power) ((uint32_t)(p) / (power) % 3)
 
 /* The codes of four values in nibbles, or of eight in pairs of bits. */
 #define NIBBLES(p) (DIGIT_8(p, 0) | DIGIT_8(p, 1) << 4 | DIGIT_8(p, 2) << 8 | DIGIT_8(p, 3) << 12)
 #define PAIRS(p)                                                                                   \
-    (DIGIT_3(p, 0) | DIGIT_3(p, 1) << 2 | DIGIT_3(p, 2) << 4 | DIGIT_3(p, 3) << 6 |                \
-     DIGIT_3(p, 4) << 8 | DIGIT_3(p, 5) << 10 | DIGIT_3(p, 6) << 12 | DIGIT_3(p, 7) << 14)
+    (DIGIT_3(p, 1) | DIGIT_3(p, 3) << 2 | DIGIT_3(p, 9) << 4 | DIGIT_3(p, 27) << 6 |               \
+     DIGIT_3(p, 81) << 8 | DIGIT_3(p, 243) << 10 | DIGIT_3(p, 729) << 12 | DIGIT_3(p, 2187) << 14)
 
 #define EIGHT(X, a, b, c, d, e, f, g, h) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h)
 #define SIXTEEN(X, a, b, c, d, e, f, g, h, ...)                                                    \
