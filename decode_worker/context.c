@@ -74,11 +74,13 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
     enum baton_err err =
         baton_prefix_init(&context->prefix, cache, &wanted->block_hashes, wanted->n_prompt_tokens);
     if (!err)
-        err = baton_prefix_cache_take_blocks(cache, &context->prefix, &context->seq,
-                                             dc_positions_for(wanted), true);
+        err = baton_prefix_cache_take_blocks(
+            cache, &context->prefix, &context->seq, dc_positions_for(wanted),
+            wanted->delivered || wanted->hand_over ? BATON_PREFIX_ARRIVES : BATON_PREFIX_COMPUTED);
     if (err)
         return err;
     context->seq.blend = baton_adapter_hold_blend(&context->adapters);
+    context->arrives = wanted->delivered || wanted->hand_over;
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
     context->priority = baton_prompt_priority(wanted->priority);
@@ -88,19 +90,20 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
 }
 
 /* Whether the request fits the reservation. Only prefill workers support naive mode, delivery to
- * another worker, prompt logprobs and embeddings. */
+ * another worker, prompt logprobs and embeddings. A context that arrives may share blocks without a
+ * state to continue from. */
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
-    return context->state == DC_RESERVED && !context->prompt.tokens && !request->naive &&
-           !request->deliver_to && !request->prompt_logprobs && !request->pooling &&
-           request->n_tokens == (size_t)context->n_prompt &&
+    return context->state == DC_RESERVED && !context->prompt.tokens && !context->arrives &&
+           !request->naive && !request->deliver_to && !request->prompt_logprobs &&
+           !request->pooling && request->n_tokens == (size_t)context->n_prompt &&
            baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
 
 void dc_context_drop_prefix(struct dc_context *context)
 {
-    baton_seq_save_states(&context->seq, NULL, 0);
+    baton_seq_save_states(&context->seq, (struct baton_state_saves){0});
     baton_prefix_fini(&context->prefix);
 }
 
@@ -121,6 +124,7 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     if (request->deadline_ms)
         context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
     context->prompt = prompt;
+    baton_prefix_set_borders(&context->prefix, request, &context->seq);
     if (request->skip_prefix_cache) /* without hashes finish_prompt registers no blocks */
         dc_context_drop_prefix(context);
     return BATON_OK;

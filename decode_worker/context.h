@@ -63,6 +63,7 @@ struct dc_context {
     int64_t reserved_ns; /* when its blocks were reserved */
 
     struct baton_origin origin;
+    bool arrives;       /* its prompt does not run here */
     int n_prompt;       /* with the output of earlier attempts */
     int max_new_tokens; /* as reserved: to be generated here */
     enum baton_priority priority;

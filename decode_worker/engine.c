@@ -153,6 +153,8 @@ static int send_first(struct dc_engine *engine, int i, struct baton_sampled_mess
         .compute_s = baton_seconds(times->computed_ns - prompt->begin_ns),
         .sample_s = baton_seconds(times->sampled_ns - times->computed_ns),
         .n_cached_tokens = context->seq.n_shared * BATON_KV_BLOCK_TOKENS,
+        .n_stateless_tokens =
+            (context->seq.n_found - context->seq.n_shared) * BATON_KV_BLOCK_TOKENS,
         .cold = !engine->warm,
         .stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token)};
     enum baton_err err = dc_stream_send_first(context, sampled);

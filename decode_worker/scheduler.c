@@ -219,7 +219,7 @@ static void add_prompts_of(struct dc_step *step, struct walk *walk, int *n_most,
             continue;
         int n_done = context->seq.n_tokens, n_left = context->n_prompt - n_done;
         int n = n_left < *n_most ? n_left : *n_most;
-        n = baton_prefix_cut(context->seq.kv, n_done, context->n_prompt, n);
+        n = baton_seq_cut(&context->seq, n);
         add_chunk(step, context, context->prompt.tokens + n_done, n, n == n_left);
         *n_most -= n;
     }

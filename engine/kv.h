@@ -83,6 +83,7 @@ struct baton_kv_sizes {
     size_t block_bytes;  /* of a block in all layers */
     size_t window_bytes; /* of them, in layers with a window */
     int window_blocks;   /* that a sequence sets aside there; 0: no layer has a window */
+    bool keeps_states;   /* these layers keep a state, and saved ones serve later prompts */
 };
 enum baton_err baton_kv_measure(const struct baton_model *model,
                                 const struct baton_kv_pool_options *options,
@@ -97,6 +98,14 @@ int baton_kv_n_cached(const struct baton_kv *kv);
 int baton_kv_n_held(const struct baton_kv *kv);
 /* The most blocks that a sequence could hold that began now; it also needs those of its window. */
 int baton_kv_n_reservable(const struct baton_kv *kv);
+
+/* The states of a pool whose layers keep some; else zeros. */
+struct baton_kv_states {
+    int n_total, n_free; /* free: that no sequence has set aside */
+    int n_cached;        /* of the free ones, saved for prompts */
+    int64_t oldest_ns;   /* when the next to evict was saved or last used; 0: none is saved */
+};
+struct baton_kv_states baton_kv_states(const struct baton_kv *kv);
 
 /* The memory of a pool. One that does not grow counts as backed. */
 struct baton_kv_memory {
@@ -137,6 +146,7 @@ struct baton_seq {
     int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
     int n_shared; /* of them, the first: found under their hashes, not to be written */
+    int n_found;  /* that init found there: those past n_shared had no state to begin from */
     int n_tokens; /* positions filled, advanced by forwards and by reception */
     const struct baton_blend *blend; /* borrowed: the adapters of forwards (engine/adapter.h), which
                                         the owner sets before the first; NULL: the model alone */
@@ -146,7 +156,8 @@ struct baton_seq {
     int first_window, end_window;          /* those held */
     int n_set_aside;                       /* that it may hold */
     const struct baton_block_hash *hashes; /* [n_hashes] borrowed: baton_seq_save_states */
-    int n_hashes;
+    const uint32_t *borders;               /* [n_borders] borrowed, as hashes */
+    int n_hashes, n_borders;
 };
 
 /* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. AGAIN: enough are,
@@ -160,6 +171,11 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
 enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
                                      const struct baton_block_hash *hashes,
                                      int n_hashes) BATON_MUST_CHECK;
+/* The same for a context that arrives from another worker, with its state: blocks are shared also
+ * where none is saved. Without such layers it is the same. */
+enum baton_err baton_seq_init_arriving(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                       const struct baton_block_hash *hashes,
+                                       int n_hashes) BATON_MUST_CHECK;
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);
 /* Gives back the blocks past the first n_blocks; the positions in them are gone. */
@@ -170,10 +186,22 @@ void baton_seq_shorten(struct baton_seq *seq, int n_blocks);
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
                         int n);
 
-/* From now on a step of a model that keeps states registers a state under the hash of the block at
- * whose end it begins, if it ends in the next block. hashes [n] are borrowed until the next call;
- * NULL: no more states are saved. Without such layers it does nothing. */
-void baton_seq_save_states(struct baton_seq *seq, const struct baton_block_hash *hashes, int n);
+/* Where the steps of a prompt save the states of a model that keeps them. */
+struct baton_state_saves {
+    const struct baton_block_hash *hashes; /* [n_hashes] of the prompt's whole blocks */
+    const uint32_t *borders;               /* [n_borders] positions, in any order */
+    int n_hashes, n_borders;
+};
+
+/* From now on a step that begins at a border registers the state before it under the hash of the
+ * block that ends there. Borders are the ends of the last whole blocks before the given positions,
+ * the end of the last block with a hash, and every baton_kv_state_interval positions. The arrays
+ * are borrowed until the next call; a zeroed struct: no more states are saved. Without layers that
+ * keep a state it does nothing. */
+void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves);
+
+/* Of the next n positions, those that one step should compute: it ends at the next border. */
+int baton_seq_cut(const struct baton_seq *seq, int n);
 
 /* Before blocks are filled without a forward: holds blocks first..end - 1 of layers with a window,
  * and none before. False when these are more than the sequence has set aside, or were given back.
@@ -196,6 +224,11 @@ const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n);
 bool baton_kv_has_window(const struct baton_kv *kv, int layer);
 /* Whether layers keep a state: a sequence's last positions cannot be taken back, but for one. */
 bool baton_kv_has_states(const struct baton_kv *kv);
+
+/* The distance of states that a long prompt saves, in whole blocks of positions: so many that the
+ * states take no more memory than K and V beside them. 0: none, because no layer keeps a state, or
+ * none has K and V. */
+int baton_kv_state_interval(const struct baton_kv *kv);
 
 /* Bytes of one block of a layer, 0 for one that holds none; and in all layers. */
 size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);

@@ -67,13 +67,18 @@ static enum baton_err make_chat(struct gw_model *model, const struct gw_options 
     return err;
 }
 
-static enum baton_err check_split(const struct gw_options *options, const struct baton_spec *spec,
-                                  struct baton_why *why)
+static bool has_states(const struct baton_spec *spec)
 {
     bool has_state = false;
     for (int i = 0; i < spec->n_layers; i++)
         has_state |= baton_spec_has_state(spec, i);
-    if (!has_state || options->prefill_split <= 1)
+    return has_state;
+}
+
+static enum baton_err check_split(const struct gw_options *options, bool has_states,
+                                  struct baton_why *why)
+{
+    if (!has_states || options->prefill_split <= 1)
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,
                       "--prefill-split: must be 1, because layers of this model keep a state, for "
@@ -90,8 +95,9 @@ static enum baton_err check_model(struct gw_model *model, const struct gw_option
         return BATON_NO_MEMORY;
     enum baton_err err =
         baton_arch_configure_model(checkpoint, (int)context_tokens, &arch, spec, why);
+    model->facts.has_states = !err && has_states(spec);
     if (!err)
-        err = check_split(options, spec, why);
+        err = check_split(options, model->facts.has_states, why);
     free(spec);
     if (context_tokens)
         model->facts.n_context_tokens = context_tokens;

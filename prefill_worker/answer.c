@@ -13,6 +13,7 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_messag
         .sample_s = baton_seconds(times->sampled_ns - times->sampling_ns),
         .n_cached_tokens = job->n_cached_tokens,
         .n_disk_tokens = job->n_disk_tokens,
+        .n_stateless_tokens = job->n_stateless_tokens,
         .stopped = stopped,
         .cold = is_cold};
     Baton__V1__FirstToken message;

@@ -73,6 +73,7 @@ static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_c
     if (baton_prefix_init(&job->prefix, cache, &request->block_hashes, request->n_tokens) ==
         BATON_INVALID)
         return baton_fail(why, BATON_INVALID, "block_hashes: must be 0..%zu hashes", n_hashes);
+    baton_prefix_set_borders(&job->prefix, request, &job->seq);
     bool is_ours = baton_prefix_cache_made(cache, &job->prefix, request);
     if (!is_ours)
         baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&job->origin));

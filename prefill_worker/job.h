@@ -59,8 +59,9 @@ struct pf_job {
 
     /* prefix cache, main thread */
     struct baton_prefix prefix;
-    int n_cached_tokens; /* found in the cache; set before the engine thread sees the job */
-    int n_disk_tokens;   /* of these, read from disk */
+    int n_cached_tokens;    /* found in the cache; set before the engine thread sees the job */
+    int n_disk_tokens;      /* of these, read from disk */
+    int n_stateless_tokens; /* after these, whose blocks were there without a state */
     struct baton_kv_load load;
     bool has_tried_disk;
 

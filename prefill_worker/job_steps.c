@@ -31,13 +31,14 @@ void pf_service_free_job(struct pf_service *service, struct pf_job *job)
 /* Acquires blocks for the job's positions, shared ones first. */
 static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
 {
-    enum baton_err err =
-        baton_prefix_cache_take_blocks(&service->base.prefix_cache, &job->prefix, &job->seq,
-                                       n_positions, !pf_job_wants_all_rows(job));
+    enum baton_err err = baton_prefix_cache_take_blocks(
+        &service->base.prefix_cache, &job->prefix, &job->seq, n_positions,
+        pf_job_wants_all_rows(job) ? BATON_PREFIX_UNUSED : BATON_PREFIX_COMPUTED);
     if (err)
         return err;
     job->seq.blend = baton_adapter_hold_blend(&job->adapters);
     job->n_cached_tokens = job->seq.n_tokens;
+    job->n_stateless_tokens = (job->seq.n_found - job->seq.n_shared) * BATON_KV_BLOCK_TOKENS;
     baton_kv_progress_publish(
         &job->progress,
         (struct baton_kv_progress){.n_done = job->seq.n_shared, .n_end = job->seq.n_shared});

@@ -66,9 +66,7 @@ static int count_remaining(const struct pf_job *job)
 static int bound(const struct pf_job *job, int n_tokens)
 {
     if (!pf_parts_are_several(&job->parts))
-        return job->naive
-                   ? n_tokens
-                   : baton_prefix_cut(job->seq.kv, job->seq.n_tokens, job->n_prompt, n_tokens);
+        return job->naive ? n_tokens : baton_seq_cut(&job->seq, n_tokens);
     int n_stripe = pf_parts_n_in_stripe(job);
     return n_tokens < n_stripe ? n_tokens : n_stripe;
 }

@@ -35,6 +35,7 @@ void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_f
     message->sample_s = first->sample_s;
     message->cached_tokens = (uint32_t)first->n_cached_tokens;
     message->disk_tokens = (uint32_t)first->n_disk_tokens;
+    message->stateless_tokens = (uint32_t)first->n_stateless_tokens;
     message->cold = first->cold;
     message->stopped = first->stopped;
     /* baton_process_age_s reads a file of /proc, so only a cold start pays for it. */
@@ -45,8 +46,10 @@ void baton_first_token_log(const struct baton_first_token *first, const struct b
 {
     baton_log(BATON_LOG_INFO, "prompt", BATON_ORIGIN(origin), BATON_I("attempt", origin->attempt),
               BATON_I("cached_tokens", first->n_cached_tokens),
-              BATON_I("disk_tokens", first->n_disk_tokens), BATON_F("queue_s", first->queue_s),
-              BATON_F("compute_s", first->compute_s), BATON_F("sample_s", first->sample_s));
+              BATON_I("disk_tokens", first->n_disk_tokens),
+              BATON_I("stateless_tokens", first->n_stateless_tokens),
+              BATON_F("queue_s", first->queue_s), BATON_F("compute_s", first->compute_s),
+              BATON_F("sample_s", first->sample_s));
     if (first->cold)
         baton_log(BATON_LOG_INFO, "cold_start", BATON_ORIGIN(origin),
                   BATON_F("process_start_to_first_token_s", baton_process_age_s()));

@@ -31,9 +31,10 @@ enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, s
 /* The timings and counts of a prompt up to its first token. */
 struct baton_first_token {
     double queue_s, compute_s, sample_s;
-    int n_cached_tokens; /* of the prompt, not computed */
-    int n_disk_tokens;   /* of them, read from disk */
-    bool cold, stopped;  /* the worker's first request; at a stop token */
+    int n_cached_tokens;    /* of the prompt, not computed */
+    int n_disk_tokens;      /* of them, read from disk */
+    int n_stateless_tokens; /* after them, whose blocks were there without a state */
+    bool cold, stopped;     /* the worker's first request; at a stop token */
 };
 
 /* Fills in the message, which then points into sampled. */

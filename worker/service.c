@@ -187,6 +187,10 @@ static void status_of_pool(const struct baton_service *service, Baton__V1__Statu
     status->kv_blocks_cached = (uint32_t)baton_kv_n_cached(kv);
     if (status->kv_blocks_cached > status->kv_blocks_free) /* windows may bound those free */
         status->kv_blocks_cached = status->kv_blocks_free;
+    const struct baton_kv_states states = baton_kv_states(kv);
+    status->kv_states_total = (uint32_t)states.n_total;
+    status->kv_states_free = (uint32_t)states.n_free;
+    status->kv_states_cached = (uint32_t)states.n_cached;
     status->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     status->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     status->kv_account_faults = service->kv_report.n_faults;

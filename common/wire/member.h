@@ -47,7 +47,8 @@ struct baton_member_options {
     void (*status)(void *arg, Baton__V1__Status *status);
     /* The adapters as of now: [*n], borrowed until the call of Hello ends. NULL: none. */
     Baton__V1__Adapter **(*adapters)(void *arg, size_t *n);
-    bool adapts; /* more of them may be loaded */
+    bool adapts;             /* more of them may be loaded */
+    uint32_t state_interval; /* Hello's */
     /* A joined gateway is gone: everything it asked for is void. */
     void (*lost)(void *arg, uint64_t gateway_epoch);
     void *arg;

@@ -46,6 +46,7 @@ enum baton_err baton_member_say_hello(const struct baton_member_options *options
     hello.fingerprint = &fingerprint;
     hello.status = &status;
     hello.adapts = options->adapts;
+    hello.state_interval = options->state_interval;
     if (options->adapters)
         hello.adapters = options->adapters(options->arg, &hello.n_adapters);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;

@@ -27,9 +27,10 @@ struct baton_model_facts {
     int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */
     /* the token that an empty prompt is replaced by; -1: none */
     int64_t bos_id;
-    bool is_encoder;                         /* it embeds or scores texts, and generates none */
-    bool scores_pairs;                       /* it is a reranker */
-    enum baton_pooling pooling;              /* the pooling of embeddings; NONE: not in the files */
+    bool is_encoder;            /* it embeds or scores texts, and generates none */
+    bool scores_pairs;          /* it is a reranker */
+    bool has_states;            /* layers keep a state; set by a process that makes its spec */
+    enum baton_pooling pooling; /* the pooling of embeddings; NONE: not in the files */
     struct baton_sampling_defaults sampling; /* the authors' recommendation */
 };
 

@@ -258,6 +258,13 @@ static bool empty_are_consistent(const struct baton_kv_blocks *blocks)
     return n == blocks->n_empty && n_unbacked == blocks->n_unbacked;
 }
 
+int64_t baton_kv_blocks_oldest_ns(const struct baton_kv_blocks *blocks)
+{
+    /* The last entry is the head of the ring of cached blocks, so its `newer` is the oldest. */
+    const struct baton_kv_block *all = blocks->blocks;
+    return blocks->n_cached ? all[all[blocks->n_blocks].newer].cached_ns : 0;
+}
+
 bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
 {
     int n_held = 0;

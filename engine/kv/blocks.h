@@ -89,6 +89,9 @@ void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block);
 void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
                               const struct baton_block_hash *hash);
 
+/* When the next block to evict became cached; 0: none is cached. */
+int64_t baton_kv_blocks_oldest_ns(const struct baton_kv_blocks *blocks);
+
 /* Whether the invariants hold; O(n_blocks). */
 bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks);
 

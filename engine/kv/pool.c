@@ -135,7 +135,8 @@ enum baton_err baton_kv_measure_of(struct baton_kv_layout layout,
     if (!err)
         *sizes = (struct baton_kv_sizes){.block_bytes = kv.all_block_bytes,
                                          .window_bytes = kv.window_block_bytes,
-                                         .window_blocks = window_blocks(&kv, options->n_step_rows)};
+                                         .window_blocks = window_blocks(&kv, options->n_step_rows),
+                                         .keeps_states = kv.has_states};
     forget_layers(&kv);
     return err;
 }
@@ -401,9 +402,7 @@ int baton_kv_n_holders(const struct baton_kv *kv, int block)
 
 int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv)
 {
-    /* The last entry is the head of the ring of cached blocks, so its `newer` is the oldest. */
-    const struct baton_kv_block *blocks = kv->blocks.blocks;
-    return kv->blocks.n_cached ? blocks[blocks[kv->blocks.n_blocks].newer].cached_ns : 0;
+    return baton_kv_blocks_oldest_ns(&kv->blocks);
 }
 
 bool baton_kv_is_consistent(const struct baton_kv *kv)

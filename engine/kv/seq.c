@@ -40,17 +40,28 @@ static void acquire_window(struct baton_seq *seq, const struct baton_block_hash 
     baton_seq_shorten(seq, seq->end_window);
 }
 
+/* The state of the context's end arrives, and none before it is read. */
+static void expect_state(struct baton_seq *seq, int n_set_aside)
+{
+    baton_kv_windows_set_aside(seq->kv->windows, n_set_aside);
+    seq->n_set_aside = n_set_aside;
+    seq->first_window = seq->end_window = seq->n_shared;
+}
+
 /* Holds the blocks that are cached, and sets a window aside. Free blocks are counted afterwards: a
  * cached block counts as free until a sequence holds it. */
 static enum baton_err begin(struct baton_seq *seq, const struct baton_block_hash *hashes,
-                            int n_hashes, int n_blocks)
+                            int n_hashes, int n_blocks, bool arrives)
 {
     struct baton_kv *kv = seq->kv;
     int n_set_aside = kv->windows ? baton_kv_windows_share(kv->windows, n_blocks) : 0;
     if (kv->windows && n_set_aside > baton_kv_windows_n_left(kv->windows))
         return BATON_LIMIT;
     acquire_registered(seq, hashes, n_hashes);
-    if (kv->windows)
+    seq->n_found = seq->n_shared;
+    if (kv->windows && arrives && kv->has_states)
+        expect_state(seq, n_set_aside);
+    else if (kv->windows)
         acquire_window(seq, hashes, n_set_aside);
     return baton_kv_growth_claim(kv->growth, kv, n_blocks - seq->n_shared);
 }
@@ -75,8 +86,8 @@ static int allocate_block(struct baton_kv *kv)
     return block;
 }
 
-enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
-                                     const struct baton_block_hash *hashes, int n_hashes)
+static enum baton_err init(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                           const struct baton_block_hash *hashes, int n_hashes, bool arrives)
 {
     if (n_hashes < 0 || n_tokens <= (int64_t)n_hashes * BLOCK)
         return BATON_INVALID;
@@ -86,7 +97,7 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     struct baton_seq made = {.kv = kv};
     enum baton_err err = make_tables(&made, n_blocks);
     if (!err)
-        err = begin(&made, hashes, n_hashes, n_blocks);
+        err = begin(&made, hashes, n_hashes, n_blocks, arrives);
     if (err) {
         baton_seq_fini(&made);
         return err;
@@ -94,14 +105,22 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     while (made.n_blocks < n_blocks)
         made.blocks[made.n_blocks++] = allocate_block(kv);
     made.n_tokens = made.n_shared * BLOCK;
+    if (!kv->has_states)
+        made.n_found = made.n_shared;
     *seq = made;
     return BATON_OK;
 }
 
-void baton_seq_save_states(struct baton_seq *seq, const struct baton_block_hash *hashes, int n)
+enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                     const struct baton_block_hash *hashes, int n_hashes)
 {
-    seq->hashes = seq->kv && seq->kv->has_states ? hashes : NULL;
-    seq->n_hashes = seq->hashes ? n : 0;
+    return init(seq, kv, n_tokens, hashes, n_hashes, false);
+}
+
+enum baton_err baton_seq_init_arriving(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                       const struct baton_block_hash *hashes, int n_hashes)
+{
+    return init(seq, kv, n_tokens, hashes, n_hashes, true);
 }
 
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,

@@ -1,5 +1,6 @@
 #include "engine/kv/state.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "engine/kv/pool.h"
@@ -63,17 +64,62 @@ static bool rename_block(struct baton_seq *seq, int from, int to)
     return true;
 }
 
-/* Leaves the state as it is, and continues with a copy; keeps both where they are neighbours. */
+/* ---- where states are saved ---- */
+
+int baton_kv_state_interval(const struct baton_kv *kv)
+{
+    size_t position_bytes = (kv->all_block_bytes - kv->window_block_bytes) / BATON_KV_BLOCK_TOKENS;
+    if (!kv->has_states || !position_bytes)
+        return 0;
+    size_t n = (kv->window_block_bytes + position_bytes - 1) / position_bytes;
+    return n < INT_MAX / 2 ? baton_kv_blocks_for((int)n) * BATON_KV_BLOCK_TOKENS : 0;
+}
+
+void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves)
+{
+    if (!seq->kv || !seq->kv->has_states || !saves.hashes)
+        saves = (struct baton_state_saves){0};
+    seq->hashes = saves.hashes;
+    seq->n_hashes = saves.n_hashes;
+    seq->borders = saves.borders;
+    seq->n_borders = saves.n_borders;
+}
+
+/* The first border at a position >= first; 0: there is none. */
+static int border_from(const struct baton_seq *seq, int first)
+{
+    int interval = seq->n_hashes ? baton_kv_state_interval(seq->kv) : 0;
+    int last = seq->n_hashes * BLOCK, next = last;
+    int64_t regular = interval ? ((int64_t)first + interval - 1) / interval * interval : 0;
+    if (regular && regular < next)
+        next = (int)regular;
+    for (int i = 0; i < seq->n_borders; i++) {
+        int at = (int)(seq->borders[i] / BLOCK * BLOCK);
+        if (at >= first && at < next)
+            next = at;
+    }
+    return first > 0 && next >= first ? next : 0;
+}
+
+int baton_seq_cut(const struct baton_seq *seq, int n)
+{
+    int next = border_from(seq, seq->n_tokens + 1);
+    return next && next - seq->n_tokens < n ? next - seq->n_tokens : n;
+}
+
+/* ---- steps ---- */
+
+/* Leaves the state as it is, and continues with a copy. */
 static bool branch(struct baton_seq *seq, int from, int to)
 {
+    struct baton_kv_windows *windows = seq->kv->windows;
     release(seq, from);
     hold(seq, to);
     copy(seq, from, to);
-    if (to != from + 1) {
-        baton_kv_windows_release(seq->kv->windows, seq->windows, from, from + 1);
-        seq->first_window = to;
-    } else if (from < seq->n_hashes)
-        baton_kv_windows_register(seq->kv->windows, seq->windows[from], &seq->hashes[from]);
+    if (from < seq->n_hashes)
+        baton_kv_windows_register(windows, seq->windows[from], &seq->hashes[from]);
+    baton_kv_windows_release(windows, seq->windows, from, from + 1);
+    seq->first_window = to;
     return true;
 }
 
@@ -91,7 +137,19 @@ bool baton_seq_carry_state(struct baton_seq *seq, int n_rows)
         return false;
     if (from == to)
         return true;
-    bool is_end = seq->n_tokens % BLOCK == 0;
-    return is_end && (to == from + 1 || from < seq->n_shared) ? branch(seq, from, to)
-                                                              : rename_block(seq, from, to);
+    bool is_saved = border_from(seq, seq->n_tokens) == seq->n_tokens;
+    return is_saved || from < seq->n_shared ? branch(seq, from, to) : rename_block(seq, from, to);
+}
+
+struct baton_kv_states baton_kv_states(const struct baton_kv *kv)
+{
+    struct baton_kv_states states = {0};
+    if (!kv->has_states)
+        return states;
+    states.n_total = kv->windows->blocks.n_blocks;
+    states.n_free = baton_kv_windows_n_left(kv->windows);
+    int n_cached = baton_kv_windows_n_cached(kv->windows, &states.oldest_ns);
+    /* Others may have their place set aside already. */
+    states.n_cached = n_cached < states.n_free ? n_cached : states.n_free;
+    return states;
 }

@@ -6,8 +6,8 @@
  *                   one more than it reads, so that the last position can be computed again
  *
  * A sequence holds the block that its next step writes, under the index of the last position. When
- * a step begins at the end of a whole block and ends in the next one, the state before it is kept
- * under that block's index and registered, so that a prompt may begin there. A state that
+ * a step begins at a border (engine/kv.h: baton_seq_save_states), the state before it is registered
+ * under the hash of the block that ends there, so that a prompt may begin behind it. A state that
  * is registered is not written: a step copies it first.
  *
  * Ownership: blocks are the pool's.

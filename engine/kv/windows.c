@@ -114,6 +114,15 @@ void baton_kv_windows_register(struct baton_kv_windows *windows, int block,
     pthread_mutex_unlock(&windows->mutex);
 }
 
+int baton_kv_windows_n_cached(struct baton_kv_windows *windows, int64_t *oldest_ns)
+{
+    pthread_mutex_lock(&windows->mutex);
+    int n = windows->blocks.n_cached;
+    *oldest_ns = baton_kv_blocks_oldest_ns(&windows->blocks);
+    pthread_mutex_unlock(&windows->mutex);
+    return n;
+}
+
 bool baton_kv_windows_are_consistent(struct baton_kv_windows *windows)
 {
     pthread_mutex_lock(&windows->mutex);

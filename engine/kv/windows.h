@@ -58,6 +58,9 @@ void baton_kv_windows_allocate(struct baton_kv_windows *windows, int *numbers, i
 void baton_kv_windows_register(struct baton_kv_windows *windows, int block,
                                const struct baton_block_hash *hash);
 
+/* The number of cached blocks, and when the next one to evict became cached; 0: none is. */
+int baton_kv_windows_n_cached(struct baton_kv_windows *windows, int64_t *oldest_ns);
+
 /* Whether the blocks are consistent and no more are held than are set aside; O(n_blocks). */
 bool baton_kv_windows_are_consistent(struct baton_kv_windows *windows);
 

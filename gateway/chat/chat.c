@@ -6,6 +6,7 @@
 
 #include "common/base/os/file.h"
 #include "engine/checkpoint/chat_template.h"
+#include "gateway/chat/borders.h"
 #include "gateway/chat/builtin.h"
 #include "gateway/chat/parts.h"
 #include "gateway/chat/probe.h"
@@ -267,16 +268,21 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
                                  struct baton_tokens *out, struct baton_answer_form *form,
-                                 struct baton_why *why)
+                                 struct baton_chat_borders *borders, struct baton_why *why)
 {
     struct baton_chat_text text;
+    size_t n_before = out->n;
+    time_t now = time(NULL);
     baton_chat_text_init(&text);
-    enum baton_err err = baton_chat_render(chat, input, time(NULL), &text, why);
+    enum baton_err err = baton_chat_render(chat, input, now, &text, why);
     if (!err)
         err = baton_tokenizer_encode_spans(tokenizer, baton_buf_text(&text.bytes), text.bytes.len,
                                            text.spans, text.n_spans, max_tokens, out, why);
     if (!err && form)
         *form = baton_chat_form(chat, input, &text);
+    if (!err && borders)
+        baton_chat_find_borders(chat, tokenizer, input, now, &text, out->ids + n_before,
+                                out->n - n_before, borders);
     baton_chat_text_fini(&text);
     return err;
 }

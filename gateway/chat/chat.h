@@ -68,11 +68,20 @@ void baton_chat_put_abilities(const struct baton_chat *chat, struct baton_json_o
  * client. */
 const char *baton_chat_problem(const struct baton_chat *chat);
 
+/* Where later prompts may part from a conversation's: ascending positions among its tokens. */
+enum { BATON_CHAT_MAX_BORDERS = 4 };
+struct baton_chat_borders {
+    uint32_t at[BATON_CHAT_MAX_BORDERS];
+    int n;
+};
+
 /* Appends the ids of the conversation. *form, which may be NULL, receives the form of the answer;
- * it expects tool calls only if the input has tools, which form borrows. */
+ * it expects tool calls only if the input has tools, which form borrows. *borders (NULL: not
+ * wanted) costs up to four more runs of the template. */
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
                                  struct baton_tokens *out, struct baton_answer_form *form,
+                                 struct baton_chat_borders *borders,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
 /* Writes the id that ends the assistant's turn: the special token that the template writes right

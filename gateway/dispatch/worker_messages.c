@@ -103,7 +103,7 @@ static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *requ
 /* How an attempt's prompt was computed, for a token or for an embedding. */
 struct prompt_report {
     double queue_s, compute_s;
-    uint32_t cached_tokens, disk_tokens;
+    uint32_t cached_tokens, disk_tokens, stateless_tokens;
 };
 
 /* The prompt is done: its token or its embedding has arrived. */
@@ -122,6 +122,7 @@ static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *req
     attempt->prefill_compute_s = report->compute_s;
     attempt->cached_tokens = report->cached_tokens;
     attempt->disk_tokens = report->disk_tokens;
+    attempt->stateless_tokens = report->stateless_tokens;
     if (!request->output.tokens.n)
         request->output.first_ns = now_ns;
     /* After a migration the new attempt was under way while the last token was handled. */
@@ -139,7 +140,8 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
                 &(struct prompt_report){.queue_s = first->prefill_queue_s,
                                         .compute_s = first->prefill_compute_s,
                                         .cached_tokens = first->cached_tokens,
-                                        .disk_tokens = first->disk_tokens},
+                                        .disk_tokens = first->disk_tokens,
+                                        .stateless_tokens = first->stateless_tokens},
                 now_ns);
     request->attempt.cold |= first->cold;
     if (request->output.tokens.n)
@@ -178,7 +180,7 @@ static const struct gw_failure *first_token_contradicts(const struct gw_dispatch
                                                "the worker sent a token instead of an embedding"};
     if (request->params.pooling)
         return &unwanted;
-    if (first->cached_tokens > gw_request_input(request)->n)
+    if ((uint64_t)first->cached_tokens + first->stateless_tokens > gw_request_input(request)->n)
         return &wrong;
     if (!are_of_the_model(dispatcher, &first->token, 1))
         return &unknown_token;

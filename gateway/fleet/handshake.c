@@ -120,6 +120,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     worker->embeds = hello->embeds;
     worker->hands_over = hello->hands_over;
     worker->adapts = hello->adapts;
+    worker->state_interval = hello->state_interval;
     gw_adapters_set(&worker->adapters, hello->adapters, hello->n_adapters);
     worker->max_beat_ns = (int64_t)(hello->max_beat_s * (double)BATON_SECOND);
     worker->start_to_ready_s = hello->start_to_ready_s;

@@ -71,6 +71,7 @@ struct gw_worker {
     char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode; "": none */
     char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it sent last */
     uint32_t pid, n_cores;
+    uint32_t state_interval; /* tokens between the states of a long prompt; 0: it keeps no state */
     bool embeds;             /* prefill: it computes embeddings */
     bool hands_over;         /* decode: it sends and receives running sequences */
     bool adapts;             /* it takes adapters at run time */

@@ -50,6 +50,12 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "KV blocks free, but kept for prompts with the same prefix.", status->kv_blocks_cached)      \
     X(kv_blocks_reserved, COUNT, "gauge", "baton_worker_kv_blocks_reserved",                       \
       "KV blocks reserved or in use.", status->kv_blocks_reserved)                                 \
+    X(kv_states_total, COUNT, "gauge", "baton_worker_kv_states",                                   \
+      "States of the pool, for models whose layers keep one.", status->kv_states_total)            \
+    X(kv_states_free, COUNT, "gauge", "baton_worker_kv_states_free",                               \
+      "States that no sequence has set aside.", status->kv_states_free)                            \
+    X(kv_states_cached, COUNT, "gauge", "baton_worker_kv_states_cached",                           \
+      "States free, but saved for prompts with the same prefix.", status->kv_states_cached)        \
     X(weight_bytes, COUNT, "gauge", "baton_worker_weight_bytes",                                   \
       "Bytes of its weights, which the workers of a host share.", status->weight_bytes)            \
     X(kv_cap_bytes, COUNT, "gauge", "baton_worker_kv_cap_bytes",                                   \
@@ -171,10 +177,31 @@ static void put_adapters(struct baton_json_out *out, const struct gw_adapters *a
     baton_json_close(out, ']');
 }
 
-static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
-                       const struct gw_fleet_terms *terms, bool for_operator)
+/* The tokens of as many whole contexts as the states serve. */
+static uint64_t tokens_of_states(const Baton__V1__Status *status, const struct gw_fleet *fleet)
 {
-    uint32_t block_tokens = terms->kv_block_tokens;
+    enum { STATES_OF_A_SEQUENCE = 2 };
+    return (uint64_t)(status->kv_states_total / STATES_OF_A_SEQUENCE) *
+           (uint64_t)fleet->options.identity.facts->n_context_tokens;
+}
+
+static void put_capacity(struct baton_json_out *out, const Baton__V1__Status *status,
+                         const struct gw_fleet *fleet)
+{
+    uint64_t n = (uint64_t)status->kv_blocks_total * fleet->terms.kv_block_tokens;
+    bool has_states = status->kv_states_total > 0;
+    bool are_states = has_states && tokens_of_states(status, fleet) < n;
+    baton_json_put_uint(out, "kv_tokens", are_states ? tokens_of_states(status, fleet) : n);
+    baton_json_put_string_or_null(out, "kv_limit",
+                                  !has_states  ? NULL
+                                  : are_states ? "states"
+                                               : "blocks");
+}
+
+static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
+                       const struct gw_fleet *fleet, bool for_operator)
+{
+    const struct gw_fleet_terms *terms = &fleet->terms;
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "id", worker->id);
     baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
@@ -192,8 +219,8 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "draft_model", worker->draft_model);
     put_adapters(out, &worker->adapters);
     baton_json_put_string(out, "numeric_class", worker->numeric_class->name.hex);
-    baton_json_put_uint(out, "kv_block_tokens", block_tokens);
-    baton_json_put_uint(out, "kv_tokens", (uint64_t)worker->status.kv_blocks_total * block_tokens);
+    baton_json_put_uint(out, "kv_block_tokens", terms->kv_block_tokens);
+    put_capacity(out, &worker->status, fleet);
     for (int i = 0; i < N_FIGURES; i++)
         put_figure(out, &figures[i], figures[i].read(worker));
     baton_json_close(out, '}');
@@ -205,7 +232,7 @@ void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fl
     baton_json_open(out, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        put_worker(out, worker, &fleet->terms, for_operator);
+        put_worker(out, worker, fleet, for_operator);
     baton_json_close(out, ']');
 }
 

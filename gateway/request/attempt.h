@@ -69,11 +69,13 @@ struct gw_attempt {
     uint32_t n_broken_moves;               /* hand-overs from it that broke */
     struct baton_ticket ticket;            /* the context's sender must show it there */
 
-    size_t n_scored;        /* prompt tokens whose logprobs came */
-    uint32_t cached_tokens; /* of the prompt, not computed again */
-    uint32_t disk_tokens;   /* of them, read from disk */
-    bool decode_began;      /* the decode worker has the context: prefill is no longer needed */
-    bool cold;              /* a worker computed for the first time in its life */
+    size_t n_scored;           /* prompt tokens whose logprobs came */
+    uint32_t cached_tokens;    /* of the prompt, not computed again */
+    uint32_t disk_tokens;      /* of them, read from disk */
+    uint32_t stateless_tokens; /* after them, whose blocks were there without a state */
+    bool is_delivered;         /* the prompt runs on the prefill worker, whatever Reserved says */
+    bool decode_began;         /* the decode worker has the context: prefill is no longer needed */
+    bool cold;                 /* a worker computed for the first time in its life */
     struct gw_handoff handoff;
 
     uint64_t acked_index; /* output tokens before it are known to have arrived */

@@ -82,6 +82,7 @@ static Baton__V1__Reserve reserve_for(const struct gw_request *request,
     reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
     reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
     reserve.block_hashes = hashes_of(attempt);
+    reserve.delivered = attempt->is_delivered;
     reserve.priority = (Baton__V1__Priority)request->params.priority;
     return reserve;
 }
@@ -159,6 +160,8 @@ void gw_command_prefill(struct gw_request *request)
     prefill.priority = (Baton__V1__Priority)request->params.priority;
     prefill.n_adapters = put_adapters(request, &adapters);
     prefill.adapters = adapters.list;
+    prefill.borders = request->params.borders.at;
+    prefill.n_borders = (size_t)request->params.borders.n;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->params.has_prefix_salt)
         prefill.prefix_salt = (ProtobufCBinaryData){.len = sizeof request->params.prefix_salt,

@@ -28,6 +28,7 @@
 #include "common/policy/priority.h"
 #include "common/wire/envelope/envelope.h"
 #include "engine/checkpoint/config/pooling.h"
+#include "gateway/chat/chat.h"
 #include "gateway/http/trace_context.h"
 #include "gateway/request/attempt.h"
 #include "gateway/request/migration.h"
@@ -78,6 +79,7 @@ struct gw_params {
     uint8_t prefix_salt[BATON_BLOCK_HASH_BYTES];
     struct baton_adapter_uses adapters; /* that change the model for it */
     enum baton_priority priority;
+    struct baton_chat_borders borders;    /* of the prompt; for models that keep states */
     uint32_t shown_ids[GW_MAX_SHOWN_IDS]; /* special tokens whose names are part of the text */
     int n_shown_ids;
 };

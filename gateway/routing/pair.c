@@ -9,6 +9,7 @@
  * prompt is expensive, so a class is looked up only when a candidate needs it. */
 struct matches {
     const struct gw_prefix_table *table; /* NULL: none */
+    bool are_ends;                       /* it has the ends where states are saved */
     struct gw_request *request;
     uint32_t block_tokens;
     struct found {
@@ -23,7 +24,8 @@ static void look_up(struct matches *matches, const struct gw_numeric_class *nume
     const struct gw_prompt_hashes *hashes =
         gw_prompt_hashes_get(matches->request, numeric_class, matches->block_tokens);
     struct found *found = &matches->found[numeric_class->index];
-    found->n = gw_prefix_table_match(matches->table, hashes->list, hashes->n, found->of);
+    found->n = (matches->are_ends ? gw_prefix_table_match_ends : gw_prefix_table_match)(
+        matches->table, hashes->list, hashes->n, found->of);
     found->is_known = true;
 }
 
@@ -70,6 +72,7 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
             !gw_needs_fit(routing, worker, request) ||
             (is_handed_off && !gw_cut_paths_reach_any(&routing->cut_paths, routing->fleet, worker)))
             continue;
+        matches.are_ends = worker->state_interval > 0; /* all workers have the same model */
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
             .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,

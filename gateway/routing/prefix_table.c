@@ -118,21 +118,31 @@ static void remove_tag(struct entry *entry, uint32_t tag)
 
 /* ---- prompts ---- */
 
+static void note(struct gw_prefix_table *table, const struct baton_block_hash *hash, uint32_t tag)
+{
+    struct entry *entry = find(table, hash);
+    if (entry)
+        entry_list_remove(&table->by_age, entry);
+    else
+        entry = insert(table, hash);
+    entry_list_push_back(&table->by_age, entry);
+    put_tag(entry, tag);
+}
+
 void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_hash *hashes,
                           size_t n_hashes, uint32_t tag)
 {
     size_t n = n_hashes < table->max_blocks ? n_hashes : table->max_blocks;
     /* Backwards, so that the first block becomes the newest: eviction then shortens a prompt from
      * its end, and never leaves blocks without their prefix. */
-    while (n--) {
-        struct entry *entry = find(table, &hashes[n]);
-        if (entry)
-            entry_list_remove(&table->by_age, entry);
-        else
-            entry = insert(table, &hashes[n]);
-        entry_list_push_back(&table->by_age, entry);
-        put_tag(entry, tag);
-    }
+    while (n--)
+        note(table, &hashes[n], tag);
+}
+
+void gw_prefix_table_note_end(struct gw_prefix_table *table, const struct baton_block_hash *hash,
+                              uint32_t tag)
+{
+    note(table, hash, tag);
 }
 
 size_t gw_prefix_table_match(const struct gw_prefix_table *table,
@@ -152,6 +162,28 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
                 matches[i].n_blocks++;
                 grew = true;
             }
+    }
+    return n;
+}
+
+static bool is_among(const struct gw_prefix_match *matches, size_t n, uint32_t tag)
+{
+    for (size_t i = 0; i < n; i++)
+        if (matches[i].tag == tag)
+            return true;
+    return false;
+}
+
+size_t gw_prefix_table_match_ends(const struct gw_prefix_table *table,
+                                  const struct baton_block_hash *hashes, size_t n_hashes,
+                                  struct gw_prefix_match matches[GW_PREFIX_TAGS])
+{
+    size_t n = 0;
+    for (size_t k = n_hashes; k > 0 && n < GW_PREFIX_TAGS; k--) {
+        const struct entry *entry = find(table, &hashes[k - 1]);
+        for (int i = 0; entry && i < GW_PREFIX_TAGS && entry->tags[i] && n < GW_PREFIX_TAGS; i++)
+            if (!is_among(matches, n, entry->tags[i]))
+                matches[n++] = (struct gw_prefix_match){entry->tags[i], (uint32_t)k};
     }
     return n;
 }

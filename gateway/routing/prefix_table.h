@@ -38,6 +38,15 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
                              const struct baton_block_hash *hashes, size_t n_hashes,
                              struct gw_prefix_match matches[GW_PREFIX_TAGS]);
 
+/* The same for a model whose layers keep a state: a prompt can begin only where one was saved. A
+ * table has either whole prompts or the ends of the blocks behind which a state is saved, and a
+ * match is the last of these ends. */
+void gw_prefix_table_note_end(struct gw_prefix_table *table, const struct baton_block_hash *hash,
+                              uint32_t tag);
+size_t gw_prefix_table_match_ends(const struct gw_prefix_table *table,
+                                  const struct baton_block_hash *hashes, size_t n_hashes,
+                                  struct gw_prefix_match matches[GW_PREFIX_TAGS]);
+
 /* Removes the tag of a worker that died. Visits every hash. */
 void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag);
 

@@ -44,12 +44,39 @@ void gw_routing_fini(struct gw_routing *routing)
     *routing = (struct gw_routing){.options = routing->options};
 }
 
+/* The places where the worker saves states of the prompt (engine/kv.h: baton_seq_save_states). */
+static void note_ends(struct gw_prefix_table *table, const struct gw_request *request,
+                      const struct gw_worker *worker, uint32_t block_tokens)
+{
+    const struct gw_prompt_hashes *hashes = request->attempt.hashes;
+    const struct baton_chat_borders *borders = &request->params.borders;
+    size_t interval = worker->state_interval / block_tokens;
+    for (size_t end = interval; interval && end <= hashes->n; end += interval)
+        gw_prefix_table_note_end(table, &hashes->list[end - 1], worker->tag);
+    for (int i = 0; i < borders->n; i++) {
+        size_t end = borders->at[i] / block_tokens;
+        if (end && end <= hashes->n)
+            gw_prefix_table_note_end(table, &hashes->list[end - 1], worker->tag);
+    }
+    if (hashes->n)
+        gw_prefix_table_note_end(table, &hashes->list[hashes->n - 1], worker->tag);
+}
+
 static void note(struct gw_prefix_table *table, const struct gw_request *request,
                  const struct gw_worker *worker)
 {
     const struct gw_prompt_hashes *hashes = request->attempt.hashes;
     if (table && hashes)
         gw_prefix_table_note(table, hashes->list, hashes->n, worker->tag);
+}
+
+static void note_prompt(const struct gw_routing *routing, const struct gw_request *request,
+                        const struct gw_worker *worker)
+{
+    if (worker->state_interval && routing->prefill_table && request->attempt.hashes)
+        note_ends(routing->prefill_table, request, worker, routing->fleet->terms.kv_block_tokens);
+    else
+        note(routing->prefill_table, request, worker);
 }
 
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker)
@@ -89,7 +116,8 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
     if (prefill && decode && prefill->numeric_class != decode->numeric_class)
         return false;
     /* Only Reserved says how much of the prompt is cached, so the decision comes after it. */
-    if (!decode || !gw_needs_may_colocate(routing, request, n_cached_tokens))
+    if (!decode || request->attempt.is_delivered ||
+        !gw_needs_may_colocate(routing, request, n_cached_tokens))
         return false;
     return !prefill || is_faster_colocated(routing, request, n_cached_tokens);
 }
@@ -109,7 +137,7 @@ static void run_prompt(struct gw_routing *routing, struct gw_request *request)
     gw_attempt_prompt_begins(&request->attempt, gw_request_input(request)->n, baton_now_ns());
     gw_split_choose(routing, request);
     if (request->attempt.prefill)
-        note(routing->prefill_table, request, request->attempt.prefill);
+        note_prompt(routing, request, request->attempt.prefill);
     gw_lifecycle_set_state(routing->lifecycle, request, GW_PREFILLING,
                            request->attempt.prompt_at->id);
     gw_command_prefill(request);
@@ -154,6 +182,10 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
         run_prompt(routing, request);
         return true;
     }
+    /* Even if the decode worker had all tokens but the last. */
+    request->attempt.is_delivered =
+        pair.prefill &&
+        !gw_needs_may_colocate(routing, request, (int64_t)gw_request_input(request)->n - 1);
     gw_attempt_assign_decode(&request->attempt, pair.decode, ++routing->n_turns,
                              gw_needs_n_blocks(routing, request));
     gw_lifecycle_set_state(routing->lifecycle, request, GW_RESERVING, pair.decode->id);

@@ -77,8 +77,8 @@ ARGS = ["--chat-template", "chatml"]  # of a gateway that takes them all
 
 # Fields that depend on the run and not on the request.
 OF_THE_RUN = {"id", "created", "served_by", "handoff", "timings", "timeline", "cold",
-              "cached_tokens", "disk_tokens", "prompt_tokens_details", "speculation", "draft",
-              "completion_tokens_details"}
+              "cached_tokens", "disk_tokens", "cache_note", "prompt_tokens_details",
+              "speculation", "draft", "completion_tokens_details"}
 
 
 def essence(value):

@@ -139,6 +139,10 @@ static void init_prefill_request(struct sample_envelope *s)
     request->block_hashes.data = s->block_hashes;
     request->block_hashes.len = sizeof s->block_hashes;
     request->n_output_tokens = 3;
+    request->borders = s->borders;
+    request->n_borders = 2;
+    s->borders[0] = 1;
+    s->borders[1] = 4;
 }
 
 static void init_decode_start(struct sample_envelope *s)

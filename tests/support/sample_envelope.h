@@ -68,6 +68,7 @@ struct sample_envelope {
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
     float values[3];
+    uint32_t borders[2];
     uint32_t tokens[4], stops[2];
     uint8_t block_hashes[2 * BATON_BLOCK_HASH_BYTES], ticket[BATON_TICKET_BYTES];
 };

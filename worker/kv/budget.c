@@ -67,11 +67,15 @@ static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
            (double)sizes.n_window_blocks * (double)needs->window_bytes;
 }
 
-/* The sizes with which every sequence finds a free window. */
+/* The sizes with which every sequence finds a free window. States that are saved for later prompts
+ * may take as much memory as K and V beside them. */
 static struct sizes sizes_for(const struct baton_kv_options *options,
                               const struct baton_kv_needs *needs, int64_t n_blocks)
 {
     int64_t n = (int64_t)options->n_sequences * needs->window_blocks;
+    if (needs->saves_states)
+        n += (int64_t)((double)n_blocks * (double)(needs->block_bytes - needs->window_bytes) /
+                       (double)needs->window_bytes);
     return (struct sizes){n_blocks, lesser(n, n_blocks)};
 }
 
@@ -111,8 +115,9 @@ static struct sizes sizes_in(const struct baton_kv_options *options,
     /* Half of the bytes for windows, or more if whole contexts need more. */
     double half = (double)bytes / 2 / (double)needs->window_bytes,
            least = windows_of_contexts(needs, (double)bytes);
-    int64_t n_windows = lesser((int64_t)options->n_sequences * needs->window_blocks,
-                               (int64_t)(half > least ? half : least));
+    int64_t n_most =
+        needs->saves_states ? INT64_MAX : (int64_t)options->n_sequences * needs->window_blocks;
+    int64_t n_windows = lesser(n_most, (int64_t)(half > least ? half : least));
     size_t rest = needs->block_bytes - needs->window_bytes;
     int64_t left = (int64_t)bytes - n_windows * (int64_t)needs->window_bytes;
     int64_t n_blocks = rest ? left / (int64_t)rest : default_blocks(options, needs);
@@ -312,7 +317,8 @@ static enum baton_err check_weights(const struct baton_model *model,
 /* Measures a block of the model, and its windows if the options bound the running sequences. */
 static enum baton_err measure_model(const struct baton_kv_options *options,
                                     const struct baton_model *model, const char *dtype,
-                                    struct baton_kv_needs *needs, struct baton_why *why)
+                                    bool decodes, struct baton_kv_needs *needs,
+                                    struct baton_why *why)
 {
     const struct baton_kv_pool_options pool = {.dtype = dtype, .n_step_rows = options->n_step_rows};
     struct baton_kv_sizes sizes;
@@ -323,6 +329,7 @@ static enum baton_err measure_model(const struct baton_kv_options *options,
     if (options->n_sequences) {
         needs->window_bytes = sizes.window_bytes;
         needs->window_blocks = sizes.window_blocks;
+        needs->saves_states = sizes.keeps_states && !decodes;
     }
     return BATON_OK;
 }
@@ -339,7 +346,7 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
     baton_memory_claim_peers(claim, &peers);
     enum baton_err err = check_weights(model, left, &peers, why);
     if (!err)
-        err = measure_model(options, model, dtype, &needs, why);
+        err = measure_model(options, model, dtype, decodes, &needs, why);
     measure_memory(left, &peers, baton_model_info(model)->weight_bytes, decodes, &needs);
     bound_by_fleet(options, model, &needs);
     return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
@@ -400,11 +407,12 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
 /* Each block has a block of the draft model beside it. */
 static enum baton_err measure_blocks(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
-                                     struct baton_kv_needs *needs, struct baton_why *why)
+                                     bool decodes, struct baton_kv_needs *needs,
+                                     struct baton_why *why)
 {
     const struct baton_kv_pool_options pool = {.dtype = dtype};
     struct baton_kv_sizes draft = {0};
-    enum baton_err err = measure_model(options, model, dtype, needs, why);
+    enum baton_err err = measure_model(options, model, dtype, decodes, needs, why);
     if (!err && options->draft)
         err = baton_kv_measure(options->draft, &pool, &draft, why);
     if (!err)
@@ -429,7 +437,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
         mapped_bytes += baton_model_info(options->draft)->mapped_bytes;
     measure_memory(&left, &peers, mapped_bytes, decodes, &needs);
     bound_by_fleet(options, model, &needs);
-    enum baton_err err = measure_blocks(options, model, dtype, &needs, why);
+    enum baton_err err = measure_blocks(options, model, dtype, decodes, &needs, why);
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)

@@ -67,6 +67,7 @@ struct baton_kv_needs {
     size_t block_bytes;  /* in all layers */
     size_t window_bytes; /* of them, in layers that keep a window */
     int window_blocks;   /* that one sequence sets aside there; 0: no layer keeps a window */
+    bool saves_states;   /* they are states, which are also kept for later prompts */
     int64_t context_tokens;
     int n_contexts;        /* the default: this many contexts, */
     uint64_t share_bytes;  /* but no more than this */
@@ -87,8 +88,9 @@ struct baton_kv_budget {
     int n_cached;        /* of them, at most so many are kept for others */
 };
 
-/* Layers that keep a window have blocks for n_sequences windows. Of a bound in bytes at most half
- * goes to these layers, or the share that whole contexts need.
+/* Layers that keep a window have blocks for n_sequences windows; with saves_states more, up to the
+ * memory of the others. Of a bound in bytes at most half goes to these layers, or the share that
+ * whole contexts need.
  *
  * Capacity for at least one block, in whole blocks: tokens are rounded up, bytes and
  * prefix_cache_tokens down. It may be less than a context: then prompts and outputs are bounded by

@@ -79,16 +79,36 @@ bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
            !memcmp(&first, &prefix->hashes[0], sizeof first);
 }
 
+static void save_states(const struct baton_prefix *prefix, struct baton_seq *seq)
+{
+    baton_seq_save_states(seq, (struct baton_state_saves){.hashes = prefix->hashes,
+                                                          .borders = prefix->borders,
+                                                          .n_hashes = prefix->n_hashes,
+                                                          .n_borders = prefix->n_borders});
+}
+
+void baton_prefix_set_borders(struct baton_prefix *prefix, const Baton__V1__PrefillRequest *request,
+                              struct baton_seq *seq)
+{
+    size_t n = request->n_borders < BATON_MAX_BORDERS ? request->n_borders : BATON_MAX_BORDERS;
+    if (n)
+        memcpy(prefix->borders, request->borders, n * sizeof *request->borders);
+    prefix->n_borders = (int)n;
+    save_states(prefix, seq);
+}
+
 enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
                                               struct baton_prefix *prefix, struct baton_seq *seq,
-                                              int n_positions, bool look_up)
+                                              int n_positions, enum baton_prefix_use use)
 {
-    int n_hashes = look_up ? prefix->n_hashes : 0;
+    int n_hashes = use == BATON_PREFIX_UNUSED ? 0 : prefix->n_hashes;
     enum baton_err err =
-        baton_seq_init_shared(seq, cache->kv, n_positions, prefix->hashes, n_hashes);
+        use == BATON_PREFIX_ARRIVES
+            ? baton_seq_init_arriving(seq, cache->kv, n_positions, prefix->hashes, n_hashes)
+            : baton_seq_init_shared(seq, cache->kv, n_positions, prefix->hashes, n_hashes);
     if (err)
         return err;
-    baton_seq_save_states(seq, prefix->hashes, prefix->n_hashes);
+    save_states(prefix, seq);
     prefix->n_registered = seq->n_shared; /* shared blocks are registered already */
     /* Counted on success only: a prompt that waits for free blocks tries many times. */
     cache->n_looked_up_tokens += (uint64_t)n_hashes * BLOCK;
@@ -104,13 +124,4 @@ void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, i
     baton_seq_register(seq, prefix->n_registered, prefix->hashes + prefix->n_registered,
                        n - prefix->n_registered);
     prefix->n_registered = n;
-}
-
-int baton_prefix_cut(const struct baton_kv *kv, int n_done, int n_prompt, int n)
-{
-    int end = n_done + n, last = (n_prompt - 1) / BLOCK * BLOCK;
-    if (!baton_kv_has_states(kv) || n_done >= last)
-        return n;
-    end = end < last ? end / BLOCK * BLOCK : last;
-    return end > n_done ? end - n_done : n;
 }

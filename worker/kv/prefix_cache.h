@@ -31,6 +31,8 @@ struct baton_prefix {
     struct baton_block_hash *hashes; /* [n_hashes] */
     int n_hashes;
     int n_registered; /* blocks that others can find */
+    uint32_t borders[BATON_MAX_BORDERS];
+    int n_borders; /* positions before which a step saves a state (engine/kv.h) */
 };
 
 /* Hashes cover the fingerprint, the weights' dtype, the pool's layout and the numeric class besides
@@ -57,19 +59,24 @@ bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix,
                              const Baton__V1__PrefillRequest *request);
 
-/* Gives seq blocks for n_positions; with look_up, the cached blocks of the prefix come first and
- * are counted. Errors as baton_seq_init_shared; may be tried again after one. */
+/* How a sequence uses the cache: not at all, to compute the rest of its prompt, or for a context
+ * that arrives (engine/kv.h: baton_seq_init_arriving). */
+enum baton_prefix_use { BATON_PREFIX_UNUSED, BATON_PREFIX_COMPUTED, BATON_PREFIX_ARRIVES };
+
+/* Gives seq blocks for n_positions; those of the prefix that are cached come first and are counted,
+ * unless unused. Errors as baton_seq_init_shared; may be tried again after one. */
 enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
                                               struct baton_prefix *prefix, struct baton_seq *seq,
-                                              int n_positions, bool look_up) BATON_MUST_CHECK;
+                                              int n_positions,
+                                              enum baton_prefix_use use) BATON_MUST_CHECK;
 
 /* Registers the sequence's blocks below n_complete, which are complete, as far as they have hashes
  * and are not registered yet. */
 void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, int n_complete);
 
-/* Of the next n tokens of a prompt, of which n_done are computed, those that one step should take:
- * in a model that keeps states a step ends with the last block before the prompt's last token, so
- * that the step after it saves the state there. */
-int baton_prefix_cut(const struct baton_kv *kv, int n_done, int n_prompt, int n);
+/* Copies the request's borders, and tells seq where states are saved; seq may have no blocks yet.
+ * Call it again when seq has them. */
+void baton_prefix_set_borders(struct baton_prefix *prefix, const Baton__V1__PrefillRequest *request,
+                              struct baton_seq *seq);
 
 #endif

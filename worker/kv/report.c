@@ -52,6 +52,7 @@ static void list(struct baton_kv_report *report, const struct baton_kv_owner *ow
     entry->age_s = age_s(owner->since_ns);
     entry->reason_s = age_s(owner->reason_ns);
     entry->canceled = owner->canceled;
+    entry->states = baton_kv_has_states(report->kv) ? (uint32_t)owner->seq->n_set_aside : 0;
 }
 
 static bool is_wanted(const struct baton_kv_report *report)
@@ -83,6 +84,15 @@ void baton_kv_report_add_cached(struct baton_kv_report *report, const struct bat
         (uint32_t)baton_kv_account_claim(report->kv, seq);
 }
 
+static void account_states(struct baton_kv_report *report)
+{
+    const struct baton_kv_states states = baton_kv_states(report->kv);
+    report->answer.states = (uint32_t)states.n_total;
+    report->answer.free_states = (uint32_t)(states.n_free - states.n_cached);
+    report->answer.cached_states = (uint32_t)states.n_cached;
+    report->answer.oldest_cached_state_s = age_s(states.oldest_ns);
+}
+
 static void answer(struct baton_kv_report *report, struct baton_link *gateway)
 {
     const struct baton_kv *kv = report->kv;
@@ -98,6 +108,7 @@ static void answer(struct baton_kv_report *report, struct baton_link *gateway)
     report->answer.n_held = BATON_N_KV_REASONS;
     report->answer.owners = report->owner_list;
     report->answer.faults = report->n_faults;
+    account_states(report);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACCOUNT;
     envelope.kv_account = &report->answer;
     if (baton_link_send(gateway, &envelope, NULL, 0))

@@ -45,6 +45,8 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     range(c, "kv_disk_hit_tokens", m->kv_disk_hit_tokens, 0, m->prefix_hit_tokens);
     seconds(c, "kv_disk_read_s", m->kv_disk_read_s);
     seconds(c, "kv_disk_write_s", m->kv_disk_write_s);
+    range(c, "kv_states_free", m->kv_states_free, 0, m->kv_states_total);
+    range(c, "kv_states_cached", m->kv_states_cached, 0, m->kv_states_free);
 }
 
 static void numeric_class(struct checker *c, const char *value)
@@ -94,6 +96,7 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     seconds(c, "start_to_ready_s", m->start_to_ready_s);
     seconds(c, "model_load_s", m->model_load_s);
     baton_check_adapters(c, m->adapters, m->n_adapters);
+    range(c, "state_interval", m->state_interval, 0, MAX_TOKENS);
 }
 
 static void check_refused(struct checker *c, const Baton__V1__Refused *m)
@@ -144,6 +147,13 @@ static void check_pooling(struct checker *c, const Baton__V1__PrefillRequest *m)
     absent(c, "n_output_tokens", m->n_output_tokens, "an embedding resumes no output");
 }
 
+static void borders(struct checker *c, const uint32_t *borders, size_t n, size_t n_tokens)
+{
+    range(c, "borders", n, 0, BATON_MAX_BORDERS);
+    for (size_t i = 0; !c->err && i < n; i++)
+        range(c, "borders", borders[i], i ? (uint64_t)borders[i - 1] + 1 : 1, n_tokens);
+}
+
 static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
 {
     token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
@@ -165,6 +175,7 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     token_ids(c, "logit_ids", m->logit_ids, m->n_logit_ids, 0,
               m->pooling == BATON__V1__POOLING__POOLING_LAST ? BATON_MAX_LOGIT_IDS : 0);
     range(c, "n_first_part", m->n_first_part, 0, m->pooling ? m->n_tokens - 1 : 0);
+    borders(c, m->borders, m->n_borders, m->n_tokens);
 }
 
 static void check_parts_start(struct checker *c, const Baton__V1__PartsStart *m)
@@ -201,6 +212,7 @@ static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
     seconds(c, "sample_s", m->sample_s);
     range(c, "cached_tokens", m->cached_tokens, 0, BATON_MAX_PROMPT_TOKENS);
     range(c, "disk_tokens", m->disk_tokens, 0, m->cached_tokens);
+    range(c, "stateless_tokens", m->stateless_tokens, 0, BATON_MAX_PROMPT_TOKENS);
     seconds(c, "process_age_s", m->process_age_s);
     if (m->decision)
         baton_check_decision(c, m->decision);

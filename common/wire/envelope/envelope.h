@@ -27,6 +27,7 @@ enum {
     BATON_MAX_STEP_EVENTS = 4096,
     BATON_MAX_EMBEDDING = 1 << 16, /* values */
     BATON_MAX_LOGIT_IDS = 8,
+    BATON_MAX_BORDERS = 16,    /* of one prompt */
     BATON_MAX_KV_OWNERS = 256, /* in one KvAccount */
     BATON_N_KV_REASONS = 5,
     BATON_MAX_PARTS = 4,       /* workers that compute one prompt */

@@ -61,6 +61,7 @@ struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
     uint64_t disk_tokens;                              /* of cached_tokens */
+    uint64_t stateless_tokens; /* after cached_tokens: their blocks were there without a state */
     uint64_t prompt_cached_tokens; /* of prompt_tokens: what each prompt's first choice found */
     uint64_t reasoning_tokens;     /* of output_tokens, if they are separated */
     double prompt_s, output_s;     /* prefill compute; first token to end */

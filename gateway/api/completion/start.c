@@ -150,6 +150,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.n_first_part = choice->prompt->n_first_part;
+    request->params.borders = choice->prompt->borders;
     request->params.streaming = completion->options.streaming;
     gw_params_set_cache_epoch(&request->params, api->cache_epoch);
     if (api->prefix_of_key) {

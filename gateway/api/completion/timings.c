@@ -17,6 +17,7 @@ static void put_rates(struct baton_json_out *out, const struct gw_totals *totals
 {
     baton_json_put_uint(out, "cache_n", totals->cached_tokens);
     baton_json_put_uint(out, "disk_n", totals->disk_tokens);
+    baton_json_put_uint(out, "stateless_n", totals->stateless_tokens);
     put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
              totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
     put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
@@ -61,6 +62,7 @@ void gw_timings_put_so_far(struct baton_json_out *out, const struct gw_request *
     const struct gw_totals totals = {.run_tokens = request->params.prompt.n,
                                      .cached_tokens = first->cached_tokens,
                                      .disk_tokens = first->disk_tokens,
+                                     .stateless_tokens = first->stateless_tokens,
                                      .output_tokens = request->output.tokens.n,
                                      .prompt_s = first->prefill_compute_s,
                                      .output_s =

@@ -311,6 +311,7 @@ static void count_choice(struct gw_choice *choice)
     if (choice->index % choice->completion->options.n == 0)
         totals->prompt_cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->disk_tokens += gw_request_first_attempt(request)->disk_tokens;
+    totals->stateless_tokens += gw_request_first_attempt(request)->stateless_tokens;
     totals->output_tokens += request->output.tokens.n;
     totals->reasoning_tokens += choice->calls.n_reasoning_tokens;
     totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;

@@ -1,5 +1,7 @@
 #include "gateway/api/native/writer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/request/stages.h"
@@ -114,6 +116,23 @@ static void put_logits_shape(struct baton_json_out *out, size_t n_tokens, int64_
     baton_json_close(out, ']');
 }
 
+/* Tells how much of the prompt was found, and why a prompt of a model that keeps states began
+ * earlier than its blocks of K and V allow. */
+static void put_cached(struct baton_json_out *out, const struct gw_request *request)
+{
+    const struct gw_attempt *first = gw_request_first_attempt(request);
+    char note[160] = "";
+    if (first->stateless_tokens)
+        (void)snprintf(note, sizeof note,
+                       "blocks of %" PRIu64 " tokens were there, no state was saved after %" PRIu32
+                       ": the prompt began at %" PRIu32,
+                       (uint64_t)first->cached_tokens + first->stateless_tokens,
+                       first->cached_tokens, first->cached_tokens);
+    baton_json_put_uint(out, "cached_tokens", first->cached_tokens);
+    baton_json_put_uint(out, "disk_tokens", first->disk_tokens);
+    baton_json_put_string(out, "cache_note", note);
+}
+
 static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
     const struct gw_api *api = choice->completion->api;
@@ -125,8 +144,7 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
     baton_json_put_real(out, "ttft_s", gw_request_ttft_s(request));
     put_ending(out, request);
     baton_json_put_uint(out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
-    baton_json_put_uint(out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
+    put_cached(out, request);
     baton_json_put_uint(out, "seed", request->params.sampling.seed);
     baton_json_put_bool(out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(out, request);
@@ -194,9 +212,7 @@ static void write_summary(struct gw_choice *choice)
     struct gw_event event;
     gw_event_open(&event, choice, "summary");
     put_ending(&event.out, request);
-    baton_json_put_uint(&event.out, "cached_tokens",
-                        gw_request_first_attempt(request)->cached_tokens);
-    baton_json_put_uint(&event.out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
+    put_cached(&event.out, request);
     baton_json_put_bool(&event.out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&event.out, request);
     put_speculation(&event.out, request);

@@ -16,12 +16,13 @@ static const struct {
              "rank:integer kept:object draw:number|null interval:[number]|null "
              "entropy_bits:number phase:string reason:string draft:object|null "
              "candidates:[object]"},
-    {"Rates", "cache_n:integer disk_n:integer prompt_n:integer prompt_ms:number "
-              "prompt_per_token_ms:number|null prompt_per_second:number|null predicted_n:integer "
-              "predicted_ms:number predicted_per_token_ms:number|null "
-              "predicted_per_second:number|null draft_n:integer draft_n_accepted:integer"},
+    {"Rates",
+     "cache_n:integer disk_n:integer stateless_n:integer prompt_n:integer prompt_ms:number "
+     "prompt_per_token_ms:number|null prompt_per_second:number|null predicted_n:integer "
+     "predicted_ms:number predicted_per_token_ms:number|null "
+     "predicted_per_second:number|null draft_n:integer draft_n_accepted:integer"},
     {"Timings",
-     "cache_n:integer disk_n:integer prompt_n:integer prompt_ms:number "
+     "cache_n:integer disk_n:integer stateless_n:integer prompt_n:integer prompt_ms:number "
      "prompt_per_token_ms:number|null prompt_per_second:number|null predicted_n:integer "
      "predicted_ms:number predicted_per_token_ms:number|null predicted_per_second:number|null "
      "draft_n:integer draft_n_accepted:integer parse_s:number tokenize_s:number queue_s:number "
@@ -58,7 +59,8 @@ static const struct {
      "id:string model:string text:string generated_text:string ttft_s:number e2el_s:number "
      "token_generation_s:number output_tokens:integer tpot_s:number|null mean_itl_s:number|null "
      "finish_reason:string priority:string queue_s:number prompt_tokens:integer "
-     "cached_tokens:integer disk_tokens:integer seed:integer cold:boolean served_by:ServedBy "
+     "cached_tokens:integer disk_tokens:integer cache_note:string seed:integer cold:boolean "
+     "served_by:ServedBy "
      "speculation:Speculation handoff:Handoff|null logits_shape:[integer] input:GenerationInput "
      "steps?:[Step] timeline?:Timeline"},
     {"Generations", "results:[Generation] input:GenerationInput"},
@@ -81,10 +83,11 @@ static const struct {
      "id:string role:string state:string pid:integer address:string model:string "
      "fingerprint:string dtype:string kv_dtype:string kernels:string numa:string "
      "draft_model:string adapters:[WorkerAdapter] numeric_class:string kv_block_tokens:integer "
-     "kv_tokens:integer "
+     "kv_tokens:integer kv_limit:string|null "
      "cores:integer queued:integer queued_tokens:integer running:integer routed:integer "
      "active:integer kv_blocks_total:integer kv_blocks_free:integer kv_blocks_cached:integer "
-     "kv_blocks_reserved:integer weight_bytes:integer kv_cap_bytes:integer "
+     "kv_blocks_reserved:integer kv_states_total:integer kv_states_free:integer "
+     "kv_states_cached:integer weight_bytes:integer kv_cap_bytes:integer "
      "kv_backed_bytes:integer kv_used_bytes:integer kv_backing_failures:integer "
      "kv_account_faults:integer contexts_shared:integer contexts_wired:integer last_step_s:number "
      "stalled_s:number stalls:integer canaries:integer canary_failures:integer "
@@ -98,9 +101,12 @@ static const struct {
     {"Workers", "workers:[Worker] cut_paths:[CutPath] advice:Advice"},
     {"KvHeld", "reason:string blocks:integer owners:integer oldest_s:number"},
     {"KvOwner", "request:string attempt:integer open:boolean|null reason:string blocks:integer "
-                "shared_blocks:integer age_s:number reason_s:number canceled:boolean"},
-    {"KvAccount", "id:string role:string answered:boolean blocks?:integer free?:integer "
-                  "faults?:integer held?:[KvHeld] n_owners?:integer owners?:[KvOwner]"},
+                "shared_blocks:integer states:integer age_s:number reason_s:number "
+                "canceled:boolean"},
+    {"KvAccount",
+     "id:string role:string answered:boolean blocks?:integer free?:integer "
+     "faults?:integer states?:integer free_states?:integer cached_states?:integer "
+     "oldest_cached_state_s?:number held?:[KvHeld] n_owners?:integer owners?:[KvOwner]"},
     {"KvAccounts", "workers:[KvAccount]"},
 
     /* OpenAI */

@@ -396,7 +396,7 @@ static void chat_too_long(struct gw_api *api, struct gw_fields *fields,
     struct baton_why why = {""};
     size_t most = gw_overflow_most_counted(max_tokens);
     bool is_counted =
-        !baton_chat_encode(api->chat, api->tokenizer, input, most, &tokens, NULL, &why);
+        !baton_chat_encode(api->chat, api->tokenizer, input, most, &tokens, NULL, NULL, &why);
     gw_overflow_prompt(api, fields, "messages", is_counted ? tokens.n : most + 1,
                        (int64_t)max_tokens);
     baton_tokens_fini(&tokens);
@@ -406,7 +406,8 @@ static void chat_too_long(struct gw_api *api, struct gw_fields *fields,
 static enum baton_err encode_chat(struct gw_api *api, struct gw_fields *fields,
                                   const struct baton_chat_input *input, size_t max_tokens,
                                   struct gw_shortening *shortening, struct baton_tokens *tokens,
-                                  struct baton_answer_form *form)
+                                  struct baton_answer_form *form,
+                                  struct baton_chat_borders *borders)
 {
     struct baton_why why = {""};
     struct baton_chat_input asked = *input;
@@ -418,10 +419,10 @@ static enum baton_err encode_chat(struct gw_api *api, struct gw_fields *fields,
         gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
     if (fields->failed)
         return BATON_INVALID;
-    enum baton_err err =
-        shortening
-            ? gw_shorten_chat(api, input, max_tokens, shortening, tokens, form, &why)
-            : baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, form, &why);
+    enum baton_err err = shortening ? gw_shorten_chat(api, input, max_tokens, shortening, tokens,
+                                                      form, borders, &why)
+                                    : baton_chat_encode(api->chat, api->tokenizer, input,
+                                                        max_tokens, tokens, form, borders, &why);
     if (err == BATON_LIMIT)
         chat_too_long(api, fields, input, max_tokens);
     else if (err)
@@ -433,7 +434,7 @@ enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fiel
                                       const struct baton_chat_input *input, size_t max_tokens,
                                       struct baton_tokens *tokens, struct baton_answer_form *form)
 {
-    return encode_chat(api, fields, input, max_tokens, NULL, tokens, form);
+    return encode_chat(api, fields, input, max_tokens, NULL, tokens, form, NULL);
 }
 
 void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
@@ -441,18 +442,25 @@ void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
 {
     struct baton_tokens tokens = {0};
     struct baton_answer_form form = {0};
+    struct baton_chat_borders borders = {0};
     struct gw_shortening *shortening = prompts->shortening.wanted ? &prompts->shortening : NULL;
     size_t max_tokens = (size_t)api->max_prompt_tokens;
     if (shortening)
         max_tokens = limit_of(api, prompts);
     else if (prompts->n_last)
         max_tokens = SIZE_MAX;
-    if (!encode_chat(api, fields, input, max_tokens, shortening, &tokens, &form)) {
+    if (!encode_chat(api, fields, input, max_tokens, shortening, &tokens, &form,
+                     api->facts->has_states ? &borders : NULL)) {
+        size_t n = tokens.n;
         cut(api, prompts, SIZE_MAX, &tokens);
+        if (tokens.n != n) /* the positions are others now */
+            borders.n = 0;
         take_ids(api, fields, &tokens, prompts);
     }
-    if (prompts->n)
+    if (prompts->n) {
         prompts->items[0].form = form;
+        prompts->items[0].borders = borders;
+    }
     baton_tokens_fini(&tokens);
 }
 
@@ -483,6 +491,8 @@ void gw_prompts_put_before(struct gw_api *api, struct gw_fields *fields, const c
         n = gw_field_ids(fields, name, array, api->facts->n_vocab, n, ids);
     if (ids && !fields->failed && !put_before(api, &prompts->items[0].tokens, ids, n))
         no_memory(fields, name);
+    if (ids)
+        prompts->items[0].borders.n = 0;
     free(ids);
     if (!prompts->n || fields->failed)
         return;

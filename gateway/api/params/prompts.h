@@ -11,11 +11,12 @@
 #include "gateway/api/params/shorten.h"
 
 struct gw_prompt {
-    char name[32];                 /* its name in errors: "prompt", or in a batch "prompt[3]" */
-    struct baton_tokens tokens;    /* at least one */
-    struct baton_buf text;         /* the text of the tokens */
-    uint32_t n_first_part;         /* of a pair of texts, the first one's tokens; 0: one text */
-    struct baton_answer_form form; /* for a conversation: the form of its answer; it borrows */
+    char name[32];                     /* its name in errors: "prompt", or in a batch "prompt[3]" */
+    struct baton_tokens tokens;        /* at least one */
+    struct baton_buf text;             /* the text of the tokens */
+    uint32_t n_first_part;             /* of a pair of texts, the first one's tokens; 0: one text */
+    struct baton_answer_form form;     /* for a conversation: the form of its answer; it borrows */
+    struct baton_chat_borders borders; /* of a conversation, for models that keep states */
 };
 
 struct gw_prompts {

@@ -71,6 +71,7 @@ struct search {
     const struct baton_chat_input *input;
     struct baton_tokens *tokens; /* of the longest end that fits so far */
     struct baton_answer_form *form;
+    struct baton_chat_borders *borders;
     struct baton_why *why;
     size_t n_dropped; /* messages */
 };
@@ -86,8 +87,9 @@ static enum baton_err try(struct search *search, size_t start, size_t max_tokens
     if (!messages)
         return baton_fail(search->why, BATON_NO_MEMORY, "out of memory");
     input.messages = messages;
-    enum baton_err err = baton_chat_encode(search->api->chat, search->api->tokenizer, &input,
-                                           max_tokens, &tokens, &form, search->why);
+    enum baton_err err =
+        baton_chat_encode(search->api->chat, search->api->tokenizer, &input, max_tokens, &tokens,
+                          &form, search->borders, search->why);
     baton_json_free(messages);
     if (!err) {
         baton_tokens_fini(search->tokens);
@@ -128,14 +130,16 @@ static enum baton_err find(struct search *search, size_t max_tokens)
 enum baton_err gw_shorten_chat(const struct gw_api *api, const struct baton_chat_input *input,
                                size_t max_tokens, struct gw_shortening *shortening,
                                struct baton_tokens *tokens, struct baton_answer_form *form,
-                               struct baton_why *why)
+                               struct baton_chat_borders *borders, struct baton_why *why)
 {
-    struct search search = {.api = api, .input = input, .tokens = tokens, .form = form, .why = why};
+    struct search search = {
+        .api = api, .input = input, .tokens = tokens, .form = form, .borders = borders, .why = why};
     size_t target = gw_shortening_target(shortening, max_tokens);
     size_t last = start_of(input->messages, 1);
     enum baton_err err = try(&search, 0, max_tokens);
     if (err != BATON_LIMIT)
         return err;
+    search.borders = NULL;
     err = find(&search, target);
     if (err == BATON_LIMIT)
         err = try(&search, last, max_tokens);

@@ -30,10 +30,12 @@ size_t gw_shortening_target(const struct gw_shortening *shortening, size_t max_t
 /* Drops tokens behind the first n_keep until n_max are left, and counts them. */
 void gw_shorten_tokens(struct gw_shortening *shortening, struct baton_tokens *tokens, size_t n_max);
 
-/* Encodes the conversation, shortened if it has more than max_tokens. */
+/* Encodes the conversation, shortened if it has more than max_tokens. borders may be NULL; they are
+ * those of the whole conversation, and none of a shortened one, which changes with each message. */
 enum baton_err gw_shorten_chat(const struct gw_api *api, const struct baton_chat_input *input,
                                size_t max_tokens, struct gw_shortening *shortening,
                                struct baton_tokens *tokens, struct baton_answer_form *form,
+                               struct baton_chat_borders *borders,
                                struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -106,6 +106,7 @@ static void put_owner(struct baton_json_out *out, const struct gw_kv_debug *debu
     baton_json_put_string(out, "reason", reason_name(owner->reason));
     baton_json_put_uint(out, "blocks", owner->blocks);
     baton_json_put_uint(out, "shared_blocks", owner->shared_blocks);
+    baton_json_put_uint(out, "states", owner->states);
     baton_json_put_real(out, "age_s", owner->age_s);
     baton_json_put_real(out, "reason_s", owner->reason_s);
     baton_json_put_bool(out, "canceled", owner->canceled);
@@ -139,6 +140,10 @@ static void put_worker(struct question *question, const struct asked *asked,
         baton_json_put_uint(out, "blocks", account->blocks);
         baton_json_put_uint(out, "free", account->free_blocks);
         baton_json_put_uint(out, "faults", account->faults);
+        baton_json_put_uint(out, "states", account->states);
+        baton_json_put_uint(out, "free_states", account->free_states);
+        baton_json_put_uint(out, "cached_states", account->cached_states);
+        baton_json_put_real(out, "oldest_cached_state_s", account->oldest_cached_state_s);
         put_held(out, account);
         baton_json_put_uint(out, "n_owners", account->owners_in_all);
         baton_json_open(out, "owners", '[');

@@ -1,8 +1,10 @@
 /* Layers that keep a state: whatever sequences begin, find, go on, compute again and end in a pool,
- * and however their steps are cut, a position's logits have the same bits. */
+ * however their steps are cut and wherever they save states, a position's logits have the same
+ * bits. BATON_TEST_OPERATIONS sets the length of the schedule. */
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "engine/arch/arch.h"
 #include "engine/engine.h"
@@ -17,6 +19,7 @@ enum {
     N_SEQS = 4,
     MAX_ROWS = 40,
     N_OPERATIONS = 500,
+    N_BORDERS = 3,
     N_HASHES = LENGTH / BLOCK
 };
 
@@ -29,6 +32,7 @@ struct text {
 struct timeline {
     struct baton_seq seq; /* seq.kv NULL: not begun */
     const struct text *text;
+    uint32_t borders[N_BORDERS];
     bool may_repeat; /* the last position may be computed again */
 };
 
@@ -38,7 +42,7 @@ static struct baton_kv *kv;
 static struct text texts[N_TEXTS];
 static struct timeline timelines[N_SEQS];
 static float logits[MAX_ROWS][N_VOCAB];
-static int n_hits, n_repeats;
+static int n_hits, n_partial_hits, n_repeats;
 static uint64_t n_drawn;
 
 static int draw(int n)
@@ -114,16 +118,22 @@ static void begin(struct timeline *timeline)
     if (err)
         return;
     n_hits += timeline->seq.n_shared > 0;
-    baton_seq_save_states(&timeline->seq, text->hashes, N_HASHES);
+    n_partial_hits += timeline->seq.n_shared && timeline->seq.n_shared < timeline->seq.n_found;
+    for (int i = 0; i < N_BORDERS; i++)
+        timeline->borders[i] = (uint32_t)draw(LENGTH + 1);
+    baton_seq_save_states(&timeline->seq, (struct baton_state_saves){.hashes = text->hashes,
+                                                                     .n_hashes = N_HASHES,
+                                                                     .borders = timeline->borders,
+                                                                     .n_borders = N_BORDERS});
 }
 
 static void go_on(struct timeline *timeline)
 {
     struct baton_seq *seq = &timeline->seq;
     int first = seq->n_tokens, n_left = LENGTH - first, n = 1 + draw(draw(2) ? 2 : MAX_ROWS);
-    if (draw(3) == 0 && first % BLOCK) /* to the end of a block, where the next step saves */
-        n = BLOCK - first % BLOCK;
     n = n < n_left ? n : n_left;
+    if (draw(3)) /* to where the next step saves */
+        n = baton_seq_cut(seq, n);
     if (!n)
         return;
     const struct baton_chunk chunk = {
@@ -181,7 +191,9 @@ static void operate(struct timeline *timeline)
 
 TEST(any_schedule_gives_the_bits_of_steps_of_one)
 {
-    for (int i = 0; i < N_OPERATIONS; i++) {
+    const char *wanted = getenv("BATON_TEST_OPERATIONS");
+    int n_operations = wanted ? atoi(wanted) : N_OPERATIONS;
+    for (int i = 0; i < n_operations; i++) {
         operate(&timelines[draw(N_SEQS)]);
         assert_accounted();
     }
@@ -190,7 +202,80 @@ TEST(any_schedule_gives_the_bits_of_steps_of_one)
     assert_accounted();
     assert_int_equal(baton_kv_n_set_aside(kv), 0);
     assert_true(n_hits > 0);
+    assert_true(n_partial_hits > 0);
     assert_true(n_repeats > 0);
+}
+
+/* Whether a prompt that begins as the text does starts behind so many positions. */
+static bool is_found(int n_positions)
+{
+    struct baton_seq seq;
+    int n_hashes = n_positions / BLOCK;
+    assert_ok(baton_seq_init_shared(&seq, kv, LENGTH, texts[0].hashes, n_hashes));
+    bool is_it = seq.n_tokens == n_positions;
+    assert_int_equal(seq.n_found, n_hashes);
+    baton_seq_fini(&seq);
+    return is_it;
+}
+
+static void compute_by_cuts(struct baton_seq *seq, int n_tokens, int n_most)
+{
+    while (seq->n_tokens < n_tokens) {
+        int n_left = n_tokens - seq->n_tokens, n = n_left < n_most ? n_left : n_most;
+        n = baton_seq_cut(seq, n);
+        assert_ok(baton_engine_prefill(engine, seq, texts[0].tokens + seq->n_tokens, n, NULL, NULL,
+                                       NULL));
+    }
+}
+
+TEST(states_are_saved_at_borders_at_intervals_and_at_the_last_whole_block)
+{
+    static const uint32_t borders[] = {3, 37, 37, 160};
+    int interval = baton_kv_state_interval(kv), n_seen = 0;
+    size_t kv_bytes = baton_kv_all_block_bytes(kv), state_bytes = 0;
+    struct baton_seq seq;
+    for (int i = 0; i < baton_kv_n_layers(kv); i++)
+        state_bytes += baton_kv_has_window(kv, i) ? baton_kv_block_bytes(kv, i) : 0;
+    kv_bytes = (kv_bytes - state_bytes) / BLOCK;
+    assert_true(interval % BLOCK == 0 && (size_t)interval * kv_bytes >= state_bytes);
+    assert_true((size_t)(interval - BLOCK) * kv_bytes < state_bytes);
+    assert_ok(baton_seq_init(&seq, kv, LENGTH));
+    baton_seq_save_states(&seq, (struct baton_state_saves){texts[0].hashes, borders, N_HASHES, 4});
+    compute_by_cuts(&seq, LENGTH, MAX_ROWS);
+    baton_seq_register(&seq, 0, texts[0].hashes, N_HASHES);
+    baton_seq_fini(&seq);
+    for (int n = BLOCK; n < LENGTH; n += BLOCK) {
+        bool is_saved = n == 32 || n == N_HASHES * BLOCK || n % interval == 0;
+        assert_int_equal(is_found(n), is_saved);
+        n_seen += is_saved;
+    }
+    assert_true(n_seen >= 2);
+}
+
+TEST(a_context_that_arrives_shares_blocks_where_no_state_is_saved)
+{
+    struct baton_seq computes, arrives;
+    assert_ok(baton_seq_init(&computes, kv, LENGTH));
+    assert_ok(baton_engine_prefill(engine, &computes, texts[0].tokens, MAX_ROWS, NULL, NULL, NULL));
+    baton_seq_register(&computes, 0, texts[0].hashes, MAX_ROWS / BLOCK);
+    assert_false(is_found(MAX_ROWS / BLOCK * BLOCK));
+    assert_ok(baton_seq_init_arriving(&arrives, kv, LENGTH, texts[0].hashes, N_HASHES));
+    assert_int_equal(arrives.n_shared, MAX_ROWS / BLOCK);
+    /* The last block of the context and its state arrive, and the sequence goes on. */
+    assert_true(baton_seq_hold_window(&arrives, MAX_ROWS / BLOCK, baton_kv_blocks_for(MAX_ROWS)));
+    for (int i = 0; i < baton_kv_n_layers(kv); i++)
+        memcpy(baton_seq_block(&arrives, i, MAX_ROWS / BLOCK),
+               baton_seq_block(&computes, i, MAX_ROWS / BLOCK), baton_kv_block_bytes(kv, i));
+    arrives.n_tokens = MAX_ROWS;
+    baton_seq_fini(&computes);
+    for (int i = MAX_ROWS; i < LENGTH; i++) {
+        struct baton_seq *one[] = {&arrives};
+        assert_ok(baton_engine_decode(engine, one, &texts[0].tokens[i], 1, logits[0]));
+        assert_memory_equal(logits[0], texts[0].expected[i], sizeof logits[0]);
+    }
+    const struct baton_kv_states states = baton_kv_states(kv);
+    assert_int_equal(states.n_total - states.n_free, arrives.n_set_aside);
+    baton_seq_fini(&arrives);
 }
 
 TEST(rows_of_a_batch_have_the_bits_that_they_have_alone)

@@ -66,7 +66,7 @@ static enum baton_err encode(const struct baton_chat *chat, const char *content,
     baton_json_close(&out, ']');
     assert_ok(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL));
     struct baton_chat_input input = {.messages = messages};
-    enum baton_err err = baton_chat_encode(chat, tale, &input, max_tokens, tokens, NULL, why);
+    enum baton_err err = baton_chat_encode(chat, tale, &input, max_tokens, tokens, NULL, NULL, why);
     baton_json_free(messages);
     baton_buf_fini(&buf);
     return err;

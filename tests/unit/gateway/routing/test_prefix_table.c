@@ -57,6 +57,26 @@ TEST(each_worker_matches_as_far_as_it_was_sent)
     gw_prefix_table_destroy(table);
 }
 
+TEST(where_states_are_saved_a_match_is_the_last_end)
+{
+    struct gw_prefix_table *table = gw_prefix_table_create(MAX_BLOCKS);
+    struct gw_prefix_match matches[GW_PREFIX_TAGS];
+    struct prompt a = prompt(1, 6), b = prompt(2, 6);
+    gw_prefix_table_note_end(table, &a.hashes[4 - 1], 11);
+    gw_prefix_table_note_end(table, &a.hashes[9 - 1], 11);
+    gw_prefix_table_note_end(table, &a.hashes[4 - 1], 12);
+    assert_int_equal(gw_prefix_table_match_ends(table, a.hashes, MAX_BLOCKS, matches), 2);
+    assert_int_equal(matches[0].tag, 11);
+    assert_int_equal(matches[0].n_blocks, 9);
+    assert_int_equal(matches[1].tag, 12);
+    assert_int_equal(matches[1].n_blocks, 4);
+    /* The other prompt shares six blocks, of which the state after the fourth is of use. */
+    assert_int_equal(gw_prefix_table_match_ends(table, b.hashes, MAX_BLOCKS, matches), 2);
+    assert_int_equal(matches[0].n_blocks, 4);
+    assert_int_equal(gw_prefix_table_match_ends(table, b.hashes, 3, matches), 0);
+    gw_prefix_table_destroy(table);
+}
+
 TEST(the_last_workers_are_remembered)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(MAX_BLOCKS);

@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include "common/base/array.h"
+
 #include <string.h>
 
 #include "tests/support/random_gpt2.h"
@@ -174,6 +176,27 @@ TEST(bytes_are_divided_among_layers_with_a_window_and_the_others)
     assert_windows(&(struct baton_kv_options){.n_sequences = 10}, 16000, 32, 12);
     assert_windows(&(struct baton_kv_options){.bytes = 4000, .n_sequences = 10}, 0, 8, 3);
     assert_windows(&(struct baton_kv_options){.bytes = 3000, .n_sequences = 10}, 0, 3, 3);
+}
+
+TEST(states_that_are_saved_take_as_much_memory_as_k_and_v)
+{
+    static const struct {
+        struct baton_kv_options options;
+        int n_blocks, n_states;
+    } cases[] = {{{.tokens = 1600, .n_sequences = 10}, 100, 30 + 25},
+                 {{.bytes = 20000, .n_sequences = 2}, 40, 15},
+                 {{.bytes = 32000, .n_sequences = 10}, 60, 25}};
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
+        struct baton_kv_needs saves = needs;
+        struct baton_kv_budget budget;
+        struct baton_why why = {""};
+        saves.window_bytes = 800;
+        saves.window_blocks = 3;
+        saves.saves_states = true;
+        assert_ok(baton_kv_budget_choose(&cases[i].options, &saves, &budget, &why));
+        assert_int_equal(budget.n_blocks, cases[i].n_blocks);
+        assert_int_equal(budget.n_window_blocks, cases[i].n_states);
+    }
 }
 
 TEST(a_count_beyond_int_is_refused)
