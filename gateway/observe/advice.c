@@ -38,6 +38,19 @@ static double kv_tokens(const struct gw_fleet *fleet)
     return n > 0 ? n_blocks / n * fleet->terms.kv_block_tokens : 0;
 }
 
+/* The sequences for which the states of a decode worker suffice; HUGE_VAL: its layers keep none. */
+static double sequences_of_states(const struct gw_fleet *fleet)
+{
+    double n_states = 0, n = 0;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY) {
+            n_states += worker->status.kv_states_total;
+            n++;
+        }
+    return n_states > 0 ? n_states / n / 2 : HUGE_VAL; /* each sets two aside */
+}
+
 struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_arrivals *arrivals,
                                int64_t now_ns)
 {
@@ -47,7 +60,9 @@ struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_arr
     now.fleet.decode = cost_of(fleet, BATON__V1__ROLE__ROLE_DECODE, &now.fleet.n_decode);
     if (gw_arrivals_mean(arrivals, now_ns, &mean)) /* a step has no more sequences than KV holds */
         now.fleet.decode.max_rows =
-            fmax(fmin(now.fleet.decode.max_rows, kv_tokens(fleet) / mean.context_tokens), 1);
+            fmax(fmin(now.fleet.decode.max_rows,
+                      fmin(kv_tokens(fleet) / mean.context_tokens, sequences_of_states(fleet))),
+                 1);
     now.observed = (struct baton_workload){.rate_per_s = mean.rate_per_s,
                                            .prompt_tokens = mean.prefill_tokens,
                                            .output_tokens = mean.output_tokens};

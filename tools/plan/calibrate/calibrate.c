@@ -7,6 +7,7 @@
 #include "common/base/array.h"
 #include "engine/arch/spec_cost.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/kv/state.h"
 #include "engine/model/model.h"
 #include "tools/plan/calibrate/probe_model.h"
 #include "tools/plan/calibrate/probe_url.h"
@@ -90,6 +91,9 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     for (int i = 0; i < spec.n_layers; i++)
         costs->n_layers += baton_spec_stores_kv(&spec, i);
     costs->kv_token_bytes = baton_spec_kv_elements(&spec) * n_bytes;
+    for (int i = 0; i < spec.n_layers; i++)
+        if (baton_spec_has_state(&spec, i))
+            costs->state_bytes += (double)baton_state_bytes(&spec.state);
     costs->window = (struct sim_window){.n_tokens = baton_spec_window(&spec),
                                         .share = baton_spec_windowed_share(&spec)};
     return BATON_OK;

@@ -59,6 +59,7 @@ struct sim_window {
 struct sim_costs {
     char model[SIM_NAME_BYTES];
     double kv_token_bytes; /* 0: unknown */
+    double state_bytes;    /* that a context has besides, of layers that keep a state */
     int n_layers;          /* layers that hold K and V; 0: unknown */
     int chunk;             /* rows of a measured pass; 0: unknown */
     struct sim_window window;

@@ -151,6 +151,15 @@ static enum baton_err read_chunk(const struct place *at, const struct baton_json
     return err;
 }
 
+/* Reads a context's state, which files of models without states lack. */
+static enum baton_err read_state(const struct place *at, const struct baton_json *root,
+                                 struct sim_costs *costs)
+{
+    return baton_json_get(root, "state_bytes")
+               ? read_number(at, root, "state_bytes", 0, MAX_SIZE, &costs->state_bytes)
+               : BATON_OK;
+}
+
 /* Reads the window, which files of models without windows lack. */
 static enum baton_err read_window(const struct place *at, const struct baton_json *root,
                                   struct sim_window *window)
@@ -175,6 +184,8 @@ static enum baton_err read_costs(const struct place *at, const struct baton_json
         return err;
     memcpy(costs->model, model, strlen(model));
     err = read_number(at, root, "kv_token_bytes", 0, MAX_SIZE, &costs->kv_token_bytes);
+    if (!err)
+        err = read_state(at, root, costs);
     if (!err)
         err = read_number(at, root, "layers", 0, 65536, &n_layers);
     if (err)
@@ -257,6 +268,8 @@ void sim_costs_file_put(const struct sim_costs *costs, const char *key, struct b
     baton_json_put_int(out, "baton_calibration", 1);
     baton_json_put_string(out, "model", costs->model);
     baton_json_put_real(out, "kv_token_bytes", costs->kv_token_bytes);
+    if (costs->state_bytes > 0)
+        baton_json_put_real(out, "state_bytes", costs->state_bytes);
     baton_json_put_int(out, "layers", costs->n_layers);
     baton_json_put_int(out, "chunk", costs->chunk);
     if (costs->window.share > 0) {

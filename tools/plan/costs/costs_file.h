@@ -1,6 +1,7 @@
 /* Costs as a file:
  *
  *     {"baton_calibration": 1, "model": "...", "kv_token_bytes": 36864, "layers": 6,
+ *      "state_bytes": ..., (of models whose layers keep a state)
  *      "way": {"before_s": ..., "after_s": ..., "spread": [9 quantiles]},
  *      "handoff": {"fixed_s": ..., "token_s": ...},
  *      "cores": [{"cores": 1,

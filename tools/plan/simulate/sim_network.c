@@ -17,7 +17,11 @@ struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, 
                                     enum baton_overlap overlap)
 {
     double nic_s = gbps > 0 ? 8 * costs->kv_token_bytes / (gbps * 1e9) : 0;
-    return (struct sim_network){.token_s = fmax(costs->handoff_token_s, nic_s),
+    double token_s = fmax(costs->handoff_token_s, nic_s);
+    double state_tokens =
+        costs->kv_token_bytes > 0 ? costs->state_bytes / costs->kv_token_bytes : 0;
+    return (struct sim_network){.token_s = token_s,
+                                .state_s = state_tokens * token_s,
                                 .fixed_s = costs->handoff_s + latency_s,
                                 .latency_s = latency_s,
                                 .last_part = costs->n_layers ? 1.0 / costs->n_layers : 0,
@@ -25,19 +29,22 @@ struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, 
 }
 
 int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
-                         struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
-                         int64_t began_ns, int64_t ended_ns)
+                         struct sim_nic_queue *to, const struct sim_sent *sent)
 {
-    double whole_s = (double)n_tokens * network->token_s;
+    double whole_s = (double)sent->n_tokens * network->token_s;
+    double state_s = sent->is_last ? network->state_s : 0;
+    bool overlaps = sent->overlaps;
+    int64_t began_ns = sent->began_ns, ended_ns = sent->ended_ns;
     int64_t ready_ns = overlaps ? began_ns : ended_ns;
     /* A transfer occupies both NICs, so it begins when both are free. */
     int64_t begin_ns = later(ready_ns, later(from->free_ns, to->free_ns));
     int64_t end_ns = begin_ns + ns_of(whole_s);
     if (overlaps)
         end_ns = later(end_ns, ended_ns + ns_of(whole_s * network->last_part));
+    end_ns += ns_of(state_s); /* it is complete when the prompt is */
     from->free_ns = to->free_ns = end_ns;
-    from->busy_s += whole_s;
-    to->busy_s += whole_s;
+    from->busy_s += whole_s + state_s;
+    to->busy_s += whole_s + state_s;
     return end_ns;
 }
 

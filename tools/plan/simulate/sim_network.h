@@ -21,6 +21,7 @@
 
 struct sim_network {
     double token_s;   /* of one token's KV through a NIC */
+    double state_s;   /* of a context's state, which leaves when its prompt is computed */
     double fixed_s;   /* of every hand-off, including latency */
     double latency_s; /* of every message, one way, beyond the calibration's */
     double last_part; /* share of a pass that cannot leave before its end, 0..1 */
@@ -36,11 +37,16 @@ struct sim_nic_queue {
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
                                     enum baton_overlap overlap);
 
-/* Sends n_tokens of a context: those of a pass (overlapping) or all of them. Returns when the last
- * one is received. began_ns and ended_ns are those of the pass. */
+/* What is sent of a context: the tokens of a pass (overlapping) or all of them. */
+struct sim_sent {
+    int64_t n_tokens;
+    bool overlaps, is_last;     /* last: the prompt is computed */
+    int64_t began_ns, ended_ns; /* of the pass */
+};
+
+/* Returns when the last of it is received. */
 int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
-                         struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
-                         int64_t began_ns, int64_t ended_ns);
+                         struct sim_nic_queue *to, const struct sim_sent *sent);
 
 /* The relay of tokens from the workers to their clients: each gateway relays one token at a time.
  * This is the gateways' time per token, apart from the queue and the routing (sim_gateway.h), so

@@ -77,8 +77,12 @@ static void send_context(struct sim_prefill *worker, struct sim_shared *shared,
     if (!request->decode || !(overlaps || is_last))
         return;
     int64_t n = overlaps ? n_tokens : request->n_prompt;
-    int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, n, overlaps,
-                                        worker->engine.began_ns, shared->now_ns);
+    const struct sim_sent sent = {.n_tokens = n,
+                                  .overlaps = overlaps,
+                                  .is_last = is_last,
+                                  .began_ns = worker->engine.began_ns,
+                                  .ended_ns = shared->now_ns};
+    int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, &sent);
     if (is_last)
         sim_events_add(&shared->events, there_ns + sim_ns(network->fixed_s), SIM_RECEIVED, request,
                        0);

@@ -52,6 +52,14 @@ TEST(without_a_workload_all_is_unknown)
     assert_true(now.fleet.n_prefill == 2 && now.fleet.n_decode == 1);
 }
 
+TEST(a_step_has_no_more_sequences_than_states_serve)
+{
+    int64_t now_ns = ask(100, 480, 11);
+    assert_true(gw_advice_now(&fleet, &arrivals, now_ns).fleet.decode.max_rows > 4);
+    workers[N_WORKERS - 1].status.kv_states_total = 8;
+    assert_true(gw_advice_now(&fleet, &arrivals, now_ns).fleet.decode.max_rows == 4);
+}
+
 TEST(a_prefill_heavy_load_says_so)
 {
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 480, 11));

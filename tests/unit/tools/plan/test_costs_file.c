@@ -15,6 +15,7 @@ static struct sim_costs some_costs(void)
     costs.before_s = 0.5;
     costs.handoff_token_s = 0.0625;
     costs.n_layers = 6;
+    costs.state_bytes = 1e6;
     costs.window = (struct sim_window){.n_tokens = 512, .share = 0.75};
     costs.cores[0].pass.spread.factor[8] = 4;
     costs.cores[0].step.curve = (struct sim_curve){.n = 2, .at = {1, 64}, .s = {0.25, 0.5}};

@@ -62,6 +62,21 @@ TEST(a_slow_network_delays_the_second_token_only)
     assert_near(p50_of(&results, LD_TIME_first_gap), 0.064 + 0.01, 1e-6);
 }
 
+TEST(a_state_follows_the_prompt_and_counts_as_many_tokens)
+{
+    struct sim_settings settings = roomy_settings(0.1, 0.01);
+    settings.costs.kv_token_bytes = 1e6;
+    settings.costs.state_bytes = 50e6;
+    settings.costs.n_layers = 4;
+    settings.gbps = 8; /* 1 ms a token */
+    for (int overlap = 0; overlap < 2; overlap++) {
+        settings.overlap = overlap ? BATON_OVERLAP_AUTO : BATON_OVERLAP_OFF;
+        struct sim_results results = simulate(&settings, one_each);
+        double first_gap_s = p50_of(&results, LD_TIME_first_gap);
+        assert_true(first_gap_s > 0.050 + 0.01 && first_gap_s < 0.050 + 0.064 + 0.01 + 1e-6);
+    }
+}
+
 TEST(one_token_needs_no_decode_worker)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
