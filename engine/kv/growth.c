@@ -7,7 +7,8 @@
 
 enum {
     AHEAD_TOKENS = 1024, /* kept backed and empty, at least */
-    AHEAD_PART = 4       /* and at least this part of the blocks in use */
+    AHEAD_PART = 4,      /* and at least this part of the blocks in use */
+    STATES_AHEAD = 6     /* of the next sequence, and those that its prompt saves */
 };
 
 /* A pool that finds no memory asks again after a second, and then ever more rarely: while it
@@ -99,13 +100,14 @@ static void hurry(struct baton_kv_growth *growth)
 }
 
 /* The empty blocks that a class lacks for its next sequences, after n_taken are allocated. Of
- * windows as many blocks must be backed as are set aside, whatever they hold. */
+ * windows as many blocks must be backed as are set aside, whatever they hold, and beside them as
+ * many as states are saved. */
 static int count_lacking(const struct kv_class *class, int n_taken, int n_set_aside)
 {
     const struct baton_kv_blocks *blocks = class->blocks;
     int n_backed = blocks->n_blocks - blocks->n_unbacked;
     if (class->blocks_lock)
-        return n_set_aside + class->ahead - n_backed;
+        return n_set_aside + (class->keeps_saved ? blocks->n_cached : 0) + class->ahead - n_backed;
     int n_used = n_backed - blocks->n_empty + n_taken,
         n_free = n_used / AHEAD_PART > class->ahead ? n_used / AHEAD_PART : class->ahead;
     return n_free - (blocks->n_empty - n_taken);
@@ -113,10 +115,15 @@ static int count_lacking(const struct kv_class *class, int n_taken, int n_set_as
 
 static void grow_ahead(struct baton_kv_growth *growth, int n_taken)
 {
-    for (int i = 0; i < growth->n_classes; i++)
-        if (baton_kv_growth_n_growable(growth, i))
-            want(growth, &growth->classes[i],
-                 count_lacking(&growth->classes[i], n_taken, baton_kv_n_set_aside(growth->kv)));
+    for (int i = 0; i < growth->n_classes; i++) {
+        struct kv_class *class = &growth->classes[i];
+        if (!baton_kv_growth_n_growable(growth, i))
+            continue;
+        lock_blocks(class);
+        int n = count_lacking(class, n_taken, baton_kv_n_set_aside(growth->kv));
+        unlock_blocks(class);
+        want(growth, class, n);
+    }
 }
 
 static int more(int a, int b)
@@ -304,11 +311,13 @@ static enum baton_err init_classes(struct baton_kv_growth *growth)
                                            .n_layers = windows ? kv->n_of[false] : kv->n_held,
                                            .ahead = AHEAD_TOKENS / BATON_KV_BLOCK_TOKENS};
     if (windows)
-        growth->classes[1] = (struct kv_class){.blocks = &windows->blocks,
-                                               .blocks_lock = &windows->mutex,
-                                               .layers = kv->of[true],
-                                               .n_layers = kv->n_of[true],
-                                               .ahead = windows->per_sequence};
+        growth->classes[1] =
+            (struct kv_class){.blocks = &windows->blocks,
+                              .blocks_lock = &windows->mutex,
+                              .layers = kv->of[true],
+                              .n_layers = kv->n_of[true],
+                              .keeps_saved = kv->has_states,
+                              .ahead = kv->has_states ? STATES_AHEAD : windows->per_sequence};
     enum baton_err err = BATON_OK;
     for (int i = 0; i < growth->n_classes && !err; i++)
         err = init_class(growth, &growth->classes[i]);

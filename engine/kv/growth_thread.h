@@ -37,7 +37,8 @@ struct kv_class {
     pthread_mutex_t *blocks_lock; /* NULL: only the pool's owner uses them */
     const int *layers;            /* [n_layers] that hold them */
     int n_layers;
-    uint8_t *states; /* [n_steps] enum kv_step_state, under the growth's lock */
+    bool keeps_saved; /* it grows by the blocks that are cached: states, saved for prompts */
+    uint8_t *states;  /* [n_steps] enum kv_step_state, under the growth's lock */
 
     /* The owner's. */
     int n_in_flight, n_wanted_blocks; /* steps that the thread has; their blocks */

@@ -350,4 +350,35 @@ TEST(a_pool_can_go_while_it_grows)
     }
 }
 
+TEST(a_pool_grows_by_the_states_that_are_saved)
+{
+    enum { N_STATES = 40, N_SAVED = 20 };
+    static const struct baton_spec with_state = {
+        .n_layers = 2,
+        .layers = {{.n_kv_heads = 8, .head_dim = 64, .kv_from = 0},
+                   {.mixer = BATON_MIXER_DELTA, .kv_from = 1}},
+        .state = {.n_heads = 8, .n_key_heads = 8, .n_keys = 128, .n_values = 128, .n_taps = 4}};
+    const struct baton_kv_growth_options growth = {.grown = grown, .arg = &moved};
+    const struct baton_kv_pool_options options = {
+        .dtype = "f16", .n_blocks = STEP, .n_window_blocks = N_STATES, .growth = &growth};
+    struct baton_kv *states = NULL;
+    assert_ok(baton_kv_create_of((struct baton_kv_layout){.spec = &with_state, .auto_dtype = "f16"},
+                                 &options, &states, NULL));
+    const struct baton_kv_blocks *blocks = &states->windows->blocks;
+    assert_true(blocks->n_blocks - blocks->n_unbacked < N_SAVED);
+    for (int i = 0, number; i < N_SAVED; i++) {
+        struct baton_block_hash hash = {.bytes = {(uint8_t)(i + 1)}};
+        baton_kv_windows_allocate(states->windows, &number, 0, 1);
+        baton_kv_windows_register(states->windows, number, &hash);
+        baton_kv_windows_release(states->windows, &number, 0, 1);
+        baton_kv_tick(states, baton_now_ns());
+        while (blocks->n_blocks - blocks->n_unbacked <= i + 1) {
+            sem_wait(&moved);
+            baton_kv_tick(states, baton_now_ns());
+        }
+    }
+    assert_int_equal(baton_kv_states(states).n_cached, N_SAVED);
+    baton_kv_destroy(states);
+}
+
 EACH_TEST(set_up, tear_down)
