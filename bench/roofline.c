@@ -62,7 +62,7 @@ static double head_flops(const struct baton_spec *spec)
 static double kv_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes, int layer)
 {
     int from = spec->layers[layer].kv_from;
-    return 2.0 * baton_spec_kv_width(spec, from) * sizes->kv_element_bytes;
+    return baton_spec_kept_width(spec, from) * sizes->kv_element_bytes;
 }
 
 /* Returns the FLOPs of one row of a layer with a state: a value decays, is read twice and written

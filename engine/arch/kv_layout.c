@@ -47,6 +47,8 @@ static void add_layer(struct baton_sha256 *sha, const struct baton_layer_spec *l
 {
     add(sha, "layer G %d D %d from %d window %d rope %d\n", layer->n_kv_heads, layer->head_dim,
         layer->kv_from, layer->window, layer->rope);
+    if (layer->n_latent)
+        add(sha, "values are the first %d of K\n", layer->n_latent);
 }
 
 /* Layers with a window send only the window's blocks, and both ends must agree on that. */

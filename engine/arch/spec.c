@@ -52,7 +52,7 @@ static enum baton_err check_kv_from(const struct baton_spec *spec, int layer, st
     if (of->kv_from >= 0 && of->kv_from <= layer) {
         const struct baton_layer_spec *from = &spec->layers[of->kv_from];
         if (baton_spec_stores_kv(spec, of->kv_from) && from->n_kv_heads == of->n_kv_heads &&
-            from->head_dim == of->head_dim)
+            from->head_dim == of->head_dim && from->n_latent == of->n_latent)
             return BATON_OK;
     }
     return baton_fail(why, BATON_INVALID, "layer %d: its K and V cannot be those of layer %d",
@@ -67,6 +67,9 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
         err = check_range("head dimension", of->head_dim, BATON_MAX_WIDTH, why);
     if (!err && !of->is_moe)
         err = check_range("feed-forward width", of->n_ff, BATON_MAX_WIDTH, why);
+    if (!err && (of->n_latent < 0 || of->n_latent > of->head_dim))
+        return baton_fail(why, BATON_INVALID, "layer %d: values of %d are no part of keys of %d",
+                          layer, of->n_latent, of->head_dim);
     if (err)
         return err;
     if ((int64_t)spec->n_heads * of->head_dim > BATON_MAX_WIDTH)

@@ -91,15 +91,17 @@ struct baton_rope_spec {
 
 /* The properties that may differ from layer to layer. */
 struct baton_layer_spec {
-    int n_kv_heads;         /* G */
-    int head_dim;           /* D */
-    int n_ff;               /* F of a dense layer */
-    int window;             /* a position sees the last `window` positions, itself included, and an
+    int n_kv_heads;       /* G */
+    int head_dim;         /* D */
+    int n_latent;         /* a row of V is the first n_latent elements of the row of K, which alone
+                             is kept; 0: V has rows of its own, of D elements */
+    int n_ff;             /* F of a dense layer */
+    int window;           /* a position sees the last `window` positions, itself included, and an
                              encoder's as many after it; 0: all */
-    int rope;               /* index of spec.ropes; -1: none */
-    int kv_from;            /* the layer whose K and V it reads: itself, or an earlier one */
-    bool is_moe;            /* its feed-forward part is a mixture of experts */
-    bool values_are_keys;   /* V is K's projection, before K's norm and rotation */
+    int rope;             /* index of spec.ropes; -1: none */
+    int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one */
+    bool is_moe;          /* its feed-forward part is a mixture of experts */
+    bool values_are_keys; /* V is K's projection, before K's norm and rotation */
     enum baton_mixer mixer; /* without attention it has no use for the others but n_ff and is_moe */
 };
 
@@ -224,6 +226,12 @@ static inline int baton_spec_q_width(const struct baton_spec *spec, int layer)
 static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
 {
     return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
+}
+
+/* Numbers that a layer keeps of a position: K, and V unless it is a part of K. */
+static inline int baton_spec_kept_width(const struct baton_spec *spec, int layer)
+{
+    return (spec->layers[layer].n_latent ? 1 : 2) * baton_spec_kv_width(spec, layer);
 }
 
 /* Whether there are norms after attention and the MLP, and before them. */

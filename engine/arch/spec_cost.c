@@ -83,7 +83,7 @@ double baton_spec_kv_elements(const struct baton_spec *spec)
     double n = 0;
     for (int i = 0; i < spec->n_layers; i++)
         if (baton_spec_stores_kv(spec, i) && !baton_spec_has_state(spec, i))
-            n += 2.0 * baton_spec_kv_width(spec, i);
+            n += baton_spec_kept_width(spec, i);
     return n;
 }
 

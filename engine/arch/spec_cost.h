@@ -47,7 +47,8 @@ double baton_spec_seen(int window, double n_positions);
 /* The sum of that over n_rows rows that follow n_past positions. */
 double baton_spec_seen_by_rows(int window, double n_past, double n_rows);
 
-/* K and V elements of one position in all layers that hold them: 2 G D each. */
+/* K and V elements of one position in all layers that hold them: 2 G D each, or G D where V is a
+ * part of K. */
 double baton_spec_kv_elements(const struct baton_spec *spec);
 
 /* The window that has most of attention's work, and its part of that work: the query heads of

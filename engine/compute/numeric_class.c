@@ -261,8 +261,8 @@ static void add_rotations(struct probe *probe)
 }
 
 /* Stores K and V of one head at every position of consecutive blocks, normed as the model's. */
-static void store_positions(struct probe *probe, int head_dim, float *k, float *v, char *blocks,
-                            size_t block_bytes)
+static void store_positions(struct probe *probe, int head_dim, int n_latent, float *k, float *v,
+                            char *blocks, size_t block_bytes)
 {
     const struct baton_kernels *kernels = probe->model->kernels;
     const struct baton_spec *spec = &probe->model->spec;
@@ -272,7 +272,7 @@ static void store_positions(struct probe *probe, int head_dim, float *k, float *
             kernels->norm_heads(spec->norm, key, v, 0, 1, head_dim, spec->norm_epsilon);
         if (spec->norms_values)
             kernels->norm_heads(spec->norm, value, NULL, 0, 1, head_dim, spec->norm_epsilon);
-        kernels->store_kv(baton_kv_element(probe->kv), key, value, 1, head_dim,
+        kernels->store_kv(baton_kv_element(probe->kv), key, value, 1, head_dim, n_latent,
                           blocks + (size_t)(p / BATON_KV_BLOCK_TOKENS) * block_bytes,
                           p % BATON_KV_BLOCK_TOKENS);
     }
@@ -285,12 +285,14 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
     const int group = spec->n_heads / layer->n_kv_heads, dim = layer->head_dim;
     const int n_blocks = baton_kv_blocks_for(N_POSITIONS);
     size_t n = N_POSITIONS * (size_t)dim, width = (size_t)(group * dim);
-    size_t block_bytes = baton_kv_head_bytes(baton_kv_element(probe->kv), dim);
+    size_t block_bytes = baton_kv_head_bytes(baton_kv_element(probe->kv), dim, layer->n_latent);
     float *k = draw_floats(probe, n), *v = draw_floats(probe, n),
           *q = draw_floats(probe, N_ATTENDING * width), *sinks = draw_floats(probe, (size_t)group);
     float *out = allocate(probe, N_ATTENDING * width * sizeof *out);
     float *state = allocate(probe, N_ATTENDING * (size_t)group * baton_attend_query_floats(dim) *
                                        sizeof *state);
+    float *values =
+        allocate(probe, baton_attend_value_floats(layer->n_latent) * sizeof *values + 1);
     char *blocks = allocate(probe, (size_t)n_blocks * block_bytes);
     int numbers[N_POSITIONS];
     for (int b = 0; b < n_blocks; b++)
@@ -308,13 +310,15 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
                                          .n_heads = 1,
                                          .group = group,
                                          .head_dim = dim,
+                                         .n_latent = layer->n_latent,
                                          /* Four times the scale, so that weights differ. */
                                          .scale = spec->score_scale * 4,
                                          .score_cap = spec->score_cap,
                                          .window = layer->window ? N_WINDOW : 0,
                                          .sinks = spec->has_sinks ? sinks : NULL,
-                                         .state = state};
-        store_positions(probe, dim, k, v, blocks, block_bytes);
+                                         .state = state,
+                                         .values = values};
+        store_positions(probe, dim, layer->n_latent, k, v, blocks, block_bytes);
         probe->model->kernels->attend(&job, 0, 1);
         add_floats(probe, out, N_ATTENDING * width);
     }
@@ -324,6 +328,7 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
     free(sinks);
     free(out);
     free(state);
+    free(values);
     free(blocks);
 }
 
@@ -377,7 +382,8 @@ static void add_state(struct probe *probe)
 
 static bool attends_alike(const struct baton_layer_spec *a, const struct baton_layer_spec *b)
 {
-    return a->head_dim == b->head_dim && a->n_kv_heads == b->n_kv_heads && !a->window == !b->window;
+    return a->head_dim == b->head_dim && a->n_latent == b->n_latent &&
+           a->n_kv_heads == b->n_kv_heads && !a->window == !b->window;
 }
 
 static void add_attentions(struct probe *probe)

@@ -153,7 +153,8 @@ static void store_row(const struct baton_forward *forward, int layer, int r,
     int kv_layer = baton_spec_kv_layer(&forward->model->spec, layer);
     if (row->n_kv_heads)
         forward->kernels->store_kv(baton_kv_element(of->seq->kv), row->k, row->v, row->n_kv_heads,
-                                   row->head_dim, baton_seq_block(of->seq, kv_layer, block), slot);
+                                   row->head_dim, forward->model->spec.layers[layer].n_latent,
+                                   baton_seq_block(of->seq, kv_layer, block), slot);
 }
 
 static struct projections projections_of(const struct baton_forward *forward, int layer, int r)

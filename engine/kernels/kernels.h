@@ -61,35 +61,44 @@ struct baton_linear {
 /* Neighbouring rows of one sequence. Row r is at position p = first_position + r and attends to
  * positions 0..p, or with a window to the last `window` of them, whose K and V are stored. Block b
  * of the sequence is block blocks[b] of layer (kv_block.h); blocks that no row attends to are not
- * read. Query head h attends to KV head h / group.
+ * read. Query head h attends to KV head h / group; with latents, where V is a part of K, all query
+ * heads attend to the one KV head there is, and n_heads is a number of groups of query heads.
  *
  *     s = scale q.k;  s = score_cap tanh(s / score_cap);  out = softmax(s) V
  *
  * A sink is a score without a value: it joins the softmax's sum and nothing else. */
 struct baton_attend {
     const float *q; /* [n_rows], q_stride floats apart, each [n_heads * group][D] */
-    float *out;     /* [n_rows], out_stride floats apart, likewise */
+    float *out;     /* [n_rows], out_stride floats apart, likewise, of V's size */
     size_t q_stride, out_stride;
     const void *layer;
     const int *blocks;
     enum baton_kv_dtype dtype;
     int n_rows, first_position;
     int n_heads, group, head_dim; /* G, H / G, D */
+    int n_latent;                 /* V is so much of K, and rows of out have as much; 0: none */
     float scale;                  /* of the scores, before cap and softmax */
     float score_cap;              /* 0: none */
     int window;                   /* 0: none */
     int n_ahead, n_positions; /* a position sees n_ahead after it, of n_positions; n_ahead 0: none,
                                  and n_positions is not read */
     const float *sinks;       /* [H]; NULL: none */
-    float *state; /* scratch: baton_attend_query_floats of each query, n_rows * group a KV head */
+    float *state;  /* scratch: baton_attend_query_floats of each query, n_rows * group a KV head */
+    float *values; /* scratch: baton_attend_value_floats */
 };
 
-enum { BATON_ATTEND_QUERY_FLOATS = 32 };
+enum { BATON_ATTEND_QUERY_FLOATS = 32, BATON_ATTEND_STEP = 64 };
 
 static inline size_t baton_attend_query_floats(int head_dim)
 {
     size_t n = baton_kv_value_elements(head_dim), words = (n + 31) / 32 * 16; /* of 16 bits */
     return n + words + BATON_ATTEND_QUERY_FLOATS;
+}
+
+/* Floats that hold the V of a step of positions, which is gathered from K. */
+static inline size_t baton_attend_value_floats(int n_latent)
+{
+    return BATON_ATTEND_STEP * baton_kv_value_elements(n_latent);
 }
 
 /* The functions of a set of kernels for weights of one dtype; all are NULL if the set has none. */
@@ -146,9 +155,10 @@ struct baton_kernels {
     /* y [n] = y + scale * x [n]. */
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
 
-    /* Stores K and V [n_heads][D] of one position as `slot` of its block. */
+    /* Stores K and V [n_heads][D] of one position as `slot` of its block. n_latent over 0: V is a
+     * part of K, and v is not read. */
     void (*store_kv)(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,
-                     int head_dim, void *block, int slot);
+                     int head_dim, int n_latent, void *block, int slot);
 
     /* Attends with the query heads of KV heads first_head..end_head-1. K and V are read from memory
      * once for all queries; a query's bits depend only on itself and its positions' K and V. */

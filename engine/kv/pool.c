@@ -34,7 +34,7 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_la
 static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dtype dtype,
                           size_t *bytes)
 {
-    size_t head_bytes = baton_kv_head_bytes(dtype, layer->head_dim);
+    size_t head_bytes = baton_kv_head_bytes(dtype, layer->head_dim, layer->n_latent);
     return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
 }
 
@@ -78,6 +78,22 @@ static enum baton_err make_tables(struct baton_kv *kv, int n_layers)
     return BATON_OK;
 }
 
+/* q8 has a scale for each part of a latent, and both have to fit its integer sums. */
+static enum baton_err check_q8(const struct baton_spec *spec, int layer, struct baton_why *why)
+{
+    int dim = spec->layers[layer].head_dim, n_latent = spec->layers[layer].n_latent;
+    if (n_latent && (n_latent % 16 || n_latent > BATON_KV_Q8_MAX_HEAD_DIM))
+        return baton_fail(why, BATON_INVALID,
+                          "kv-dtype: q8 is for a kv_lora_rank that is a multiple of 16 in 16..%d; "
+                          "layer %d has %d",
+                          BATON_KV_Q8_MAX_HEAD_DIM, layer, n_latent);
+    if (dim - n_latent <= BATON_KV_Q8_MAX_HEAD_DIM)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
+                      BATON_KV_Q8_MAX_HEAD_DIM, layer, dim);
+}
+
 static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                const char *dtype, struct baton_why *why)
 {
@@ -96,10 +112,9 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
         kv->has_states |= baton_spec_has_state(spec, i);
         kv->held[kv->n_held++] = i;
         kv->of[layer->is_windowed][kv->n_of[layer->is_windowed]++] = i;
-        if (kv->dtype == BATON_KV_Q8 && spec->layers[i].head_dim > BATON_KV_Q8_MAX_HEAD_DIM)
-            return baton_fail(why, BATON_INVALID,
-                              "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
-                              BATON_KV_Q8_MAX_HEAD_DIM, i, spec->layers[i].head_dim);
+        err = kv->dtype == BATON_KV_Q8 ? check_q8(spec, i, why) : BATON_OK;
+        if (err)
+            return err;
         if (!measure(spec, i, kv->dtype, &layer->block_bytes) ||
             __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
             return baton_fail(why, BATON_NO_MEMORY,

@@ -179,8 +179,8 @@ static void attend_step_by_tiles(const struct heads *heads, int head, int at,
 
 static bool fills_tiles(const struct baton_attend *job)
 {
-    return job->dtype == BATON_KV_Q8 && job->n_rows * job->group % TILE_ROWS == 0 &&
-           job->head_dim % LINE_BYTES == 0;
+    return job->dtype == BATON_KV_Q8 && !job->n_latent &&
+           job->n_rows * job->group % TILE_ROWS == 0 && job->head_dim % LINE_BYTES == 0;
 }
 
 static void begin_heads(const struct heads *heads)

@@ -7,6 +7,7 @@
 #ifndef BATON_ENGINE_KERNELS_ATTEND_ATTEND_H
 #define BATON_ENGINE_KERNELS_ATTEND_ATTEND_H
 
+#include "engine/kernels/attend/latents.h"
 #include "engine/kernels/attend/tile.h"
 
 /* The heads of a call, and the state of their queries: [end_head - first_head][n_rows * group] {
@@ -24,7 +25,8 @@ static struct heads heads_of(const struct baton_attend *job, int first_head, int
                           .end_head = end_head,
                           .n_queries = job->n_rows * job->group,
                           .query_floats = baton_attend_query_floats(job->head_dim),
-                          .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
+                          .head_bytes =
+                              baton_kv_head_bytes(job->dtype, job->head_dim, job->n_latent)};
 }
 
 /* Query i of a KV head belongs to row i / group. */
@@ -80,20 +82,49 @@ static int end_seen(const struct baton_attend *job)
 
 static const char *keys_of(const struct heads *heads, int head, int block)
 {
-    size_t index = (size_t)heads->job->blocks[block] * (size_t)heads->job->n_heads + (size_t)head;
-    return (const char *)heads->job->layer + index * heads->head_bytes;
+    const struct baton_attend *job = heads->job;
+    size_t index = (size_t)job->blocks[block];
+    if (!job->n_latent) /* else there is one KV head, which all attend to */
+        index = index * (size_t)job->n_heads + (size_t)head;
+    return (const char *)job->layer + index * heads->head_bytes;
+}
+
+/* Elements of a row of V and of the result: D, or the latent part of it. */
+static int value_dim(const struct baton_attend *job)
+{
+    return job->n_latent ? job->n_latent : job->head_dim;
+}
+
+/* The place of block i of a step among the gathered V. */
+static char *gathered(const struct baton_attend *job, int i)
+{
+    return (char *)job->values + (size_t)i * LANES * baton_kv_value_elements(job->n_latent) *
+                                     baton_kv_element_bytes(job->dtype);
+}
+
+static void gather_values_of(const struct heads *heads, int at)
+{
+    const struct baton_attend *job = heads->job;
+    int n_blocks = baton_kv_blocks_for(end_seen(job));
+    int first_block = first_seen_from(job, job->first_position) / LANES;
+    for (int i = 0, b = at / LANES; i < STEP_BLOCKS && b < n_blocks; i++, b++)
+        if (b >= first_block)
+            gather_block(job->dtype, keys_of(heads, 0, b), job->n_latent,
+                         baton_kv_value_elements(job->n_latent), gathered(job, i));
 }
 
 static void set_step(const struct heads *heads, int head, int at, struct kv_step *step)
 {
     const struct baton_attend *job = heads->job;
     size_t key_bytes = baton_kv_key_bytes(job->dtype, job->head_dim),
-           value_bytes = baton_kv_value_bytes(job->dtype, job->head_dim);
+           value_bytes = baton_kv_value_bytes(job->dtype, job->head_dim, job->n_latent);
     int n_blocks = baton_kv_blocks_for(end_seen(job));
     int first_block = first_seen_from(job, job->first_position) / LANES;
     bool is_last = head + 1 == heads->end_head;
     *step = (struct kv_step){.head_dim = job->head_dim,
-                             .value_elements = baton_kv_value_elements(job->head_dim),
+                             .n_latent = job->n_latent,
+                             .key_elements = baton_kv_value_elements(job->head_dim),
+                             .value_elements = baton_kv_value_elements(value_dim(job)),
                              .scale = job->scale,
                              .score_cap = job->score_cap};
     for (int i = 0, b = at / LANES; i < STEP_BLOCKS && b < n_blocks; i++, b++) {
@@ -101,8 +132,8 @@ static void set_step(const struct heads *heads, int head, int at, struct kv_step
             continue;
         int ahead = is_last && b + STEP_BLOCKS < n_blocks ? b + STEP_BLOCKS : b;
         step->k[i] = keys_of(heads, head, b);
-        step->v[i] = step->k[i] + key_bytes;
-        step->scales[i] = (const uint16_t *)(const void *)(step->v[i] + value_bytes);
+        step->v[i] = job->n_latent ? gathered(job, i) : step->k[i] + key_bytes;
+        step->scales[i] = (const uint16_t *)(const void *)(step->k[i] + key_bytes + value_bytes);
         step->next[i] = keys_of(heads, is_last ? heads->first_head : head + 1, ahead);
     }
 }
@@ -150,13 +181,13 @@ static void end_query(const struct heads *heads, int head, int i)
     struct query query;
     set_query(heads, head, i, &query);
     float *out = job->out + (size_t)(i / job->group) * job->out_stride +
-                 (size_t)(head * job->group + i % job->group) * (size_t)job->head_dim;
+                 (size_t)(head * job->group + i % job->group) * (size_t)value_dim(job);
     float scale = 1.0F / sum_lanes(load(query.sum));
     int d = 0;
-    for (; d + LANES <= job->head_dim; d += LANES)
+    for (; d + LANES <= value_dim(job); d += LANES)
         store(out + d, load(query.mixed + d) * scale);
-    if (d < job->head_dim)
-        store_part(out + d, load(query.mixed + d) * scale, job->head_dim - d);
+    if (d < value_dim(job))
+        store_part(out + d, load(query.mixed + d) * scale, value_dim(job) - d);
 }
 
 static void attend(const struct baton_attend *job, int first_head, int end_head)
@@ -166,9 +197,12 @@ static void attend(const struct baton_attend *job, int first_head, int end_head)
     for (int head = first_head; head < end_head; head++)
         for (int i = 0; i < heads.n_queries; i++)
             begin_query(&heads, head, i);
-    for (int at = first, end = end_seen(job); at < end; at += STEP)
+    for (int at = first, end = end_seen(job); at < end; at += STEP) {
+        if (job->n_latent)
+            gather_values_of(&heads, at);
         for (int head = first_head; head < end_head; head++)
             attend_step(&heads, head, at);
+    }
     for (int head = first_head; head < end_head; head++)
         for (int i = 0; i < heads.n_queries; i++)
             end_query(&heads, head, i);

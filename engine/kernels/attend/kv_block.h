@@ -12,6 +12,11 @@
  *
  *     [G] { K [D'/4][16][4], V [16/4][D'][4], scales of K [16], scales of V [16] }
  *
+ * A row of V may be the first n_latent elements of the row of K. Then K alone is kept, and in q8 the
+ * scales are those of K past n_latent, and of the elements before it:
+ *
+ *     [G] { K [D][16] }     q8: [G] { K [D'/4][16][4], scales [16], scales of the latents [16] }
+ *
  * A number is byte * scale, and the scale is the greatest magnitude / 127. Four neighbours are side
  * by side, elements of K and positions of V, because an instruction adds up four products.
  *
@@ -27,7 +32,8 @@ enum { BATON_KV_BLOCK_TOKENS = 16 };
 
 enum baton_kv_dtype { BATON_KV_F32, BATON_KV_F16, BATON_KV_Q8, BATON_N_KV_DTYPES };
 
-/* The widest heads of q8: more would overflow the integer sums of q8.h. */
+/* The widest heads of q8, and the widest of the two parts of a latent's: more would overflow the
+ * integer sums of q8.h. */
 enum { BATON_KV_Q8_MAX_HEAD_DIM = 512 };
 
 static inline int baton_kv_blocks_for(int n_tokens)
@@ -55,16 +61,19 @@ static inline size_t baton_kv_key_bytes(enum baton_kv_dtype dtype, int head_dim)
     return n * BATON_KV_BLOCK_TOKENS * baton_kv_element_bytes(dtype);
 }
 
-static inline size_t baton_kv_value_bytes(enum baton_kv_dtype dtype, int head_dim)
+/* No bytes where V is a part of K. */
+static inline size_t baton_kv_value_bytes(enum baton_kv_dtype dtype, int head_dim, int n_latent)
 {
-    return baton_kv_value_elements(head_dim) * BATON_KV_BLOCK_TOKENS *
-           baton_kv_element_bytes(dtype);
+    return n_latent ? 0
+                    : baton_kv_value_elements(head_dim) * BATON_KV_BLOCK_TOKENS *
+                          baton_kv_element_bytes(dtype);
 }
 
-static inline size_t baton_kv_head_bytes(enum baton_kv_dtype dtype, int head_dim)
+static inline size_t baton_kv_head_bytes(enum baton_kv_dtype dtype, int head_dim, int n_latent)
 {
     size_t scales = dtype == BATON_KV_Q8 ? 2 * BATON_KV_BLOCK_TOKENS * sizeof(uint16_t) : 0;
-    return baton_kv_key_bytes(dtype, head_dim) + baton_kv_value_bytes(dtype, head_dim) + scales;
+    return baton_kv_key_bytes(dtype, head_dim) + baton_kv_value_bytes(dtype, head_dim, n_latent) +
+           scales;
 }
 
 #endif

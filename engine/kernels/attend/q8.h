@@ -123,12 +123,19 @@ static __attribute__((noinline)) void round_weights(struct query *query, const s
         round_to_words(load(scaled + i), inverse, query->rounded + i);
 }
 
-/* Scores of the positions of n_blocks blocks from `first` on. */
-INLINE void score_q8(const struct kv_step *step, struct query *queries, int n_queries, int first,
-                     int n_blocks)
+/* Elements from..end-1 of K, which have a scale of their own; a further part adds to the scores. */
+struct q8_part {
+    size_t from, end;
+    int scales; /* where their scales are among those of a block */
+    bool adds;
+};
+
+/* Scores of the positions of n_blocks blocks from `first` on, by one part of K. */
+INLINE void score_part_q8(const struct kv_step *step, struct query *queries, int n_queries,
+                          int first, int n_blocks, struct q8_part part)
 {
     ireg acc[TILE][SPAN_Q8 * HALVES] = {0};
-    for (size_t d = 0; d < step->value_elements; d += FOUR) {
+    for (size_t d = part.from; d < part.end; d += FOUR) {
         ireg k[SPAN_Q8 * HALVES];
         for (int i = 0; i < n_blocks * HALVES; i++)
             k[i] = load_as_words(step->k[first + i / HALVES] + d * LANES +
@@ -143,11 +150,28 @@ INLINE void score_q8(const struct kv_step *step, struct query *queries, int n_qu
     }
     for (int r = 0; r < n_queries; r++)
         for (int i = 0; i < n_blocks * REGS; i++) {
-            reg scales =
-                load_scales(step->scales[first + i / REGS] + (size_t)(i % REGS * REG_LANES));
-            store_reg(queries[r].weights + first * LANES + i * REG_LANES,
-                      sums_of_fours(&acc[r][2 * i]) * *queries[r].q_scale * scales);
+            float *scores = queries[r].weights + first * LANES + i * REG_LANES;
+            reg scales = load_scales(step->scales[first + i / REGS] + part.scales +
+                                     (size_t)(i % REGS * REG_LANES));
+            reg sums = sums_of_fours(&acc[r][2 * i]) * *queries[r].q_scale * scales;
+            store_reg(scores, part.adds ? load_reg(scores) + sums : sums);
         }
+}
+
+/* A latent's two parts are added up apart: each has a scale, and a sum that 32 bits hold. */
+INLINE void score_q8(const struct kv_step *step, struct query *queries, int n_queries, int first,
+                     int n_blocks)
+{
+    size_t n_latent = (size_t)step->n_latent, end = step->key_elements;
+    if (!n_latent) {
+        score_part_q8(step, queries, n_queries, first, n_blocks,
+                      (struct q8_part){0, end, 0, false});
+        return;
+    }
+    score_part_q8(step, queries, n_queries, first, n_blocks,
+                  (struct q8_part){0, n_latent, LANES, false});
+    score_part_q8(step, queries, n_queries, first, n_blocks,
+                  (struct q8_part){n_latent, end, 0, true});
 }
 
 /* Adds weight * V of the fours first..end-1 of positions to n_vecs vectors of the mixtures. */

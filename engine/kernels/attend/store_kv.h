@@ -15,6 +15,8 @@ INLINE void store_head_f32(const float *k, const float *v, int head_dim, float *
         head + (size_t)head_dim * LANES + (size_t)slot * baton_kv_value_elements(head_dim);
     for (int d = 0; d < head_dim; d++)
         head[d * LANES + slot] = k[d];
+    if (!v)
+        return;
     int d = 0;
     for (; d + LANES <= head_dim; d += LANES)
         store(values + d, load(v + d));
@@ -85,13 +87,55 @@ INLINE void store_head_q8(const float *k, const float *v, int head_dim, char *he
     }
 }
 
-static void store_kv(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,
-                     int head_dim, void *block, int slot)
+/* Keys alone, whose first n_latent elements are the values. */
+INLINE void store_latent_f16(const float *k, int head_dim, uint16_t *head, int slot)
 {
-    size_t n = baton_kv_head_bytes(dtype, head_dim), dim = (size_t)head_dim;
+    uint16_t column[LANES];
+    for (int d = 0; d < head_dim; d += LANES) {
+        int n = head_dim - d < LANES ? head_dim - d : LANES;
+        store_halves(column, load_up_to(k + d, n));
+        for (int i = 0; i < n; i++)
+            head[(size_t)(d + i) * LANES + (size_t)slot] = column[i];
+    }
+}
+
+/* Elements from..end-1 of a latent, a multiple of 16 but for the last, by a scale of their own. */
+INLINE void store_latent_part_q8(const float *k, int from, int end, char *head, int slot,
+                                 uint16_t *scale)
+{
+    int8_t bytes[LANES];
+    float inverse;
+    *scale = baton_bf16_from(q8_scale(k + from, end - from, &inverse));
+    for (int d = from; d < end; d += LANES) {
+        round_to_bytes(load_up_to(k + d, end - d), inverse, bytes);
+        for (int i = 0; i < LANES; i += 4)
+            memcpy(head + (size_t)((d + i) * LANES + slot * 4), bytes + i, 4);
+    }
+}
+
+static void store_latent(enum baton_kv_dtype dtype, const float *k, int head_dim, int n_latent,
+                         char *head, int slot)
+{
+    uint16_t *scales = (uint16_t *)(void *)(head + baton_kv_key_bytes(BATON_KV_Q8, head_dim));
+    if (dtype == BATON_KV_F32)
+        store_head_f32(k, NULL, head_dim, (float *)(void *)head, slot);
+    else if (dtype == BATON_KV_F16)
+        store_latent_f16(k, head_dim, (uint16_t *)(void *)head, slot);
+    else {
+        store_latent_part_q8(k, 0, n_latent, head, slot, scales + LANES + slot);
+        store_latent_part_q8(k, n_latent, head_dim, head, slot, scales + slot);
+    }
+}
+
+static void store_kv(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,
+                     int head_dim, int n_latent, void *block, int slot)
+{
+    size_t n = baton_kv_head_bytes(dtype, head_dim, n_latent), dim = (size_t)head_dim;
     char *head = block;
     for (size_t g = 0; g < (size_t)n_heads; g++, head += n)
-        if (dtype == BATON_KV_F32)
+        if (n_latent)
+            store_latent(dtype, k + g * dim, head_dim, n_latent, head, slot);
+        else if (dtype == BATON_KV_F32)
             store_head_f32(k + g * dim, v + g * dim, head_dim, (float *)(void *)head, slot);
         else if (dtype == BATON_KV_F16)
             store_head_f16(k + g * dim, v + g * dim, head_dim, (uint16_t *)(void *)head, slot);

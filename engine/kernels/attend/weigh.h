@@ -18,13 +18,14 @@ enum {
                                   : 1
 };
 _Static_assert(LANES == (int)BATON_KV_BLOCK_TOKENS, "a lane is a slot of a block");
+_Static_assert(STEP == (int)BATON_ATTEND_STEP, "the values of a step fit its scratch");
 
 /* One head's K and V of the step's blocks, and the K that is read next. */
 struct kv_step {
     const char *k[STEP_BLOCKS], *v[STEP_BLOCKS], *next[STEP_BLOCKS];
     const uint16_t *scales[STEP_BLOCKS]; /* q8: of K [16], of V [16] */
-    int head_dim;
-    size_t value_elements;
+    int head_dim, n_latent;
+    size_t key_elements, value_elements; /* D', and that of V */
     float scale, score_cap;
     bool fetches; /* whether to prefetch V, and K of `next` */
 };

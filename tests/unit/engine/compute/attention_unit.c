@@ -17,7 +17,7 @@ void *attention_allocate(size_t n_bytes)
 
 size_t context_block_bytes(const struct context *c)
 {
-    return baton_kv_head_bytes(c->dtype, c->dim) * (size_t)c->n_heads;
+    return baton_kv_head_bytes(c->dtype, c->dim, 0) * (size_t)c->n_heads;
 }
 
 static size_t padded_dim(const struct context *c)

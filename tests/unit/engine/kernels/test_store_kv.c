@@ -23,7 +23,7 @@ TEST(stored_rows_are_where_the_block_says_and_nowhere_else)
                 char *block = attention_allocate(n + 64);
                 for (int p = 0; p < BLOCK; p++) {
                     size_t row = (size_t)(p * HEADS * dims[i]);
-                    kernels->store_kv(c.dtype, c.k + row, c.v + row, HEADS, dims[i], block, p);
+                    kernels->store_kv(c.dtype, c.k + row, c.v + row, HEADS, dims[i], 0, block, p);
                 }
                 for (int g = 0; g < HEADS; g++)
                     for (int j = 0; j < BLOCK * dims[i]; j++) {
@@ -70,7 +70,7 @@ TEST(all_kernels_round_as_the_scalar_functions_do)
     for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
         struct context c = {.dtype = BATON_KV_F16, .n_heads = 1, .dim = DIM};
         uint16_t *block = attention_allocate(context_block_bytes(&c));
-        kernels->store_kv(c.dtype, odd, odd, 1, DIM, block, 5);
+        kernels->store_kv(c.dtype, odd, odd, 1, DIM, 0, block, 5);
         for (int d = 0; d < DIM; d++) {
             assert_int_equal(block[d * BLOCK + 5], baton_f16_from(odd[d]));
             assert_int_equal(block[DIM * BLOCK + 5 * ((DIM + 15) / 16 * 16) + d],

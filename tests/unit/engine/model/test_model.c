@@ -96,7 +96,7 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
         assert_string_equal(baton_kv_dtype(kv), kv_dtypes[i][1]);
         assert_int_equal(baton_kv_n_layers(kv), 3);
         enum baton_kv_dtype element = i ? BATON_KV_F16 : BATON_KV_F32;
-        assert_int_equal(baton_kv_block_bytes(kv, 2), 2 * baton_kv_head_bytes(element, 3));
+        assert_int_equal(baton_kv_block_bytes(kv, 2), 2 * baton_kv_head_bytes(element, 3, 0));
         baton_kv_destroy(kv);
         baton_model_close(model);
     }
