@@ -7,7 +7,7 @@ import random
 import threading
 
 import pytest
-from fleet import ROOT
+from fleet import LONG_S, ROOT
 from programs import run
 
 GET_MODEL = ROOT / "deploy/get-model"
@@ -164,7 +164,7 @@ def sums(hub, tmp_path):
     return path
 
 
-def get_model(tmp_path, url, sums=None, timeout=60, extra=(), name="distilgpt2", token=None):
+def get_model(tmp_path, url, sums=None, timeout=LONG_S, extra=(), name="distilgpt2", token=None):
     command = [GET_MODEL, name, "--dir", tmp_path / "models", "--base-url", url, *extra]
     if sums:
         command += ["--checksums", sums]

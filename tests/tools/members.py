@@ -17,7 +17,8 @@ def listening(log):
 
 
 gateway = subprocess.Popen([GATEWAY, "--model", MODEL, "--port", "0",
-                            "--inbox", "tcp://127.0.0.1:0", "--log-level", "info"],
+                            "--inbox", "tcp://127.0.0.1:0", "--log-level", "info",
+                            "--silence-s", "3600"],
                            stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 said = listening(gateway.stdout)
 members = subprocess.Popen([MEMBERS, said["inbox"], MODEL, str(N), "0.25", "512", "250", "0"],
