@@ -36,7 +36,7 @@ enum baton_err {
 /* The reason for a failure, as a sentence for an operator. It has space for a path and a list of
  * all model types. */
 struct baton_why {
-    char text[832];
+    char text[960];
 };
 
 /* "INVALID", "LIMIT", ... ; "?" for a value outside the enum. */
