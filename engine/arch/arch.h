@@ -92,7 +92,7 @@ extern const int baton_n_families;
 const struct baton_arch *baton_arch_find(const char *model_type);
 
 /* "supported: gpt2, ...", for messages. */
-enum { BATON_ARCH_NAMES_BYTES = 640 };
+enum { BATON_ARCH_NAMES_BYTES = 768 };
 const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES]);
 
 /* INVALID names the model_type when no architecture computes it; sizes are not judged. */

@@ -149,6 +149,8 @@ static struct baton_array mixture_of_layer(const struct baton_spec *spec,
         return router;
     case BATON_ARRAY_ROUTER_BIAS:
         return vector(spec->has_router_bias ? router.n_rows : 0);
+    case BATON_ARRAY_SCORE_BIAS:
+        return vector(moe->has_score_bias ? moe->n_experts : 0);
     case BATON_ARRAY_MIXTURE_BIAS:
         return vector(moe->has_one_bias ? spec->n_embd : 0);
     case BATON_ARRAY_SHARED_UP:
@@ -214,6 +216,27 @@ static struct baton_array state_of_layer(const struct baton_spec *spec, enum bat
     }
 }
 
+/* The arrays of a layer with latents beside its projections; KEY_UP and VALUE_UP are a head's. */
+static struct baton_array latent_of_layer(const struct baton_spec *spec, enum baton_array_kind kind)
+{
+    const struct baton_latent_spec *latent = &spec->latent;
+    struct baton_array norm =
+        vector(kind == BATON_ARRAY_LATENT_NORM ? latent->n_rank : latent->n_q_rank);
+    norm.center = 1;
+    if (!latent->n_rank)
+        return none();
+    switch (kind) {
+    case BATON_ARRAY_Q_UP:
+        return latent->n_q_rank ? matrix(baton_latent_q_width(spec), latent->n_q_rank) : none();
+    case BATON_ARRAY_KEY_UP:
+        return matrix(latent->n_rank, latent->n_plain);
+    case BATON_ARRAY_VALUE_UP:
+        return matrix(latent->n_values, latent->n_rank);
+    default:
+        return norm;
+    }
+}
+
 static struct baton_array of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
                                    int layer)
 {
@@ -231,6 +254,12 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_STATE_BIAS:
     case BATON_ARRAY_STATE_NORM:
         return state_of_layer(spec, kind, layer);
+    case BATON_ARRAY_Q_RANK_NORM:
+    case BATON_ARRAY_LATENT_NORM:
+    case BATON_ARRAY_Q_UP:
+    case BATON_ARRAY_KEY_UP:
+    case BATON_ARRAY_VALUE_UP:
+        return latent_of_layer(spec, kind);
     case BATON_ARRAY_UP:
     case BATON_ARRAY_UP_BIAS:
     case BATON_ARRAY_DOWN:
@@ -238,6 +267,7 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
         return mlp_of_layer(spec, kind, layer);
     case BATON_ARRAY_ROUTER:
     case BATON_ARRAY_ROUTER_BIAS:
+    case BATON_ARRAY_SCORE_BIAS:
     case BATON_ARRAY_MIXTURE_BIAS:
     case BATON_ARRAY_SHARED_UP:
     case BATON_ARRAY_SHARED_DOWN:
@@ -331,11 +361,14 @@ static struct baton_array of_model(const struct baton_spec *spec, enum baton_arr
     }
 }
 
-static bool is_of_experts(const struct baton_spec *spec, enum baton_array_kind kind, int layer)
+/* The experts, or the heads, of a layer that have a copy of the array each. */
+static int count_copies(const struct baton_spec *spec, enum baton_array_kind kind, int layer)
 {
-    return spec->layers[layer].is_moe &&
-           (kind == BATON_ARRAY_UP || kind == BATON_ARRAY_UP_BIAS || kind == BATON_ARRAY_DOWN ||
-            kind == BATON_ARRAY_DOWN_BIAS);
+    if (kind == BATON_ARRAY_KEY_UP || kind == BATON_ARRAY_VALUE_UP)
+        return spec->n_heads;
+    bool is_of_experts = kind == BATON_ARRAY_UP || kind == BATON_ARRAY_UP_BIAS ||
+                         kind == BATON_ARRAY_DOWN || kind == BATON_ARRAY_DOWN_BIAS;
+    return spec->layers[layer].is_moe && is_of_experts ? spec->moe.n_experts : 0;
 }
 
 struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_array_kind kind,
@@ -347,7 +380,7 @@ struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_arra
     array.layer = in_layer ? layer : 0;
     array.has_state =
         (kind == BATON_ARRAY_QKV || kind == BATON_ARRAY_OUT) && baton_spec_has_state(spec, layer);
-    array.n_experts = in_layer && is_of_experts(spec, kind, layer) ? spec->moe.n_experts : 0;
+    array.n_experts = in_layer ? count_copies(spec, kind, layer) : 0;
     return array;
 }
 

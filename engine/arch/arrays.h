@@ -33,7 +33,7 @@ enum baton_array_kind {
     BATON_ARRAY_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
     BATON_ARRAY_MLP_NORM_BIAS,
     BATON_ARRAY_QKV, /* [(H + 2 G) D][C] queries, keys, values, and [H D] of the gate of attention's
-                        result; of a layer with a state its projections */
+                        result; of a layer with a state or latents its projections */
     BATON_ARRAY_QKV_BIAS,
     BATON_ARRAY_OUT, /* [C][H D] */
     BATON_ARRAY_OUT_BIAS,
@@ -58,6 +58,13 @@ enum baton_array_kind {
     BATON_ARRAY_STATE_RATE, /* [n_heads] A, or -exp(A) */
     BATON_ARRAY_STATE_BIAS, /* [n_heads] */
     BATON_ARRAY_STATE_NORM, /* [n_values] */
+
+    BATON_ARRAY_Q_RANK_NORM, /* [n_q_rank] of layers with latents (spec.h); this and the next */
+    BATON_ARRAY_LATENT_NORM, /* [n_rank] */
+    BATON_ARRAY_Q_UP,        /* [H n_plain + H n_turned][n_q_rank] */
+    BATON_ARRAY_KEY_UP,      /* [n_rank][n_plain] of each head */
+    BATON_ARRAY_VALUE_UP,    /* [n_values][n_rank] of each head */
+    BATON_ARRAY_SCORE_BIAS,  /* [E] of a router */
 
     BATON_ARRAY_ROUTER_NORM,       /* [C]; this and the next four where experts are beside an MLP */
     BATON_ARRAY_EXPERT_SCALES,     /* [E] */
@@ -93,7 +100,7 @@ struct baton_array {
     int layer; /* 0 outside of the layers */
     int n_rows,
         n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
-    int n_experts;  /* each of so many experts has a copy; 0: it is not of experts */
+    int n_experts;  /* each of so many experts, or heads, has a copy; 0: it is not of such */
     int expert;     /* which of them */
     bool is_exact;  /* kept in f32 whatever the dtype of the others */
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */

@@ -42,6 +42,8 @@ static enum baton_err require_sizes(const CONFIG *config, struct baton_why *why)
 static enum baton_err set_heads(const CONFIG *config, struct baton_layer_spec *layer,
                                 struct baton_why *why)
 {
+    if (config->kv_rank) /* the latent and the turned part of keys, of which the first is V too */
+        return baton_latent_heads(config, layer, why);
     layer->n_kv_heads = config->n_kv_heads ? config->n_kv_heads : config->n_heads;
     layer->head_dim = config->head_dim ? config->head_dim : config->n_embd / config->n_heads;
     if (!config->head_dim && config->n_embd % config->n_heads)
@@ -296,6 +298,8 @@ static enum baton_err add_rope(const CONFIG *config, const struct baton_rope_con
     enum baton_err err = head_dim_of(spec, spec->n_ropes, &head_dim, why);
     if (err)
         return err;
+    if (config->kv_rank)
+        head_dim = config->n_turned;
     const struct baton_rope_request request = {.config = rope,
                                                .head_dim = head_dim,
                                                .n_rotated = config->rotary_dim,

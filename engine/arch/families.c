@@ -16,6 +16,7 @@
 #define MIXTURE     BY(EXPERTS)
 #define QWEN_MOE    (MIXTURE | BY(DENSE_LAYERS) | BY(SPARSE_STEP))
 #define QWEN_HYBRID (BY(LINEAR_LAYERS) | BY(QK_NORM) | BY(PARTIAL_ROTARY) | BY(MROPE) | ROPE)
+#define LATENTS     (BY(LATENTS) | BY(SHARED_EXPERTS) | BY(DENSE_LAYERS) | MIXTURE | ROPE)
 #define GEMMA4                                                                                     \
     (BY(QK_NORM) | BY(ATTENTION_BIAS) | BY(LOGIT_CAP) | BY(WINDOW_PATTERN) | BY(LOCAL_ROPE) |      \
      BY(PARTIAL_ROTARY) | BY(GLOBAL_HEAD_DIM) | BY(K_EQ_V) | BY(KV_SHARED) | BY(DOUBLE_WIDE_MLP) | \
@@ -429,6 +430,25 @@ const struct baton_arch baton_families[] = {
      .mlp = BATON_MLP_GATED,
      .rotates_pairs = true,
      .never_has_out_bias = true},
+    {.model_type = "deepseek_v2",
+     .tensors = &baton_names_deepseek,
+     .gguf = &baton_names_gguf_deepseek,
+     .features = LATENTS,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .refine = baton_refine_latents},
+    {.model_type = "deepseek_v3",
+     .tensors = &baton_names_deepseek,
+     .features = LATENTS,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .refine = baton_refine_latents},
+    {.model_type = "glm4_moe_lite",
+     .tensors = &baton_names_deepseek,
+     .features = LATENTS,
+     .norm = BATON_RMS_NORM,
+     .mlp = BATON_MLP_GATED,
+     .refine = baton_refine_latents},
     {.model_type = "starcoder2",
      .tensors = &baton_names_starcoder2,
      .gguf = &baton_names_gguf_whole,

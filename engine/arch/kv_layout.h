@@ -1,9 +1,10 @@
 /* The digest of the layout of a model's K and V: two workers may hand a context over only when
  * theirs are equal.
  *
- * It covers the element type, the tokens of a block, and for each layer G, D, the part of K that is V, the layer
- * whose K and V it reads, its window, and the rotation of its keys as it is computed (a process chooses among
- * rotations by the context that it serves). The weights are not part of it.
+ * It covers the element type, the tokens of a block, and for each layer G, D, the part of K that is
+ * V, the layer whose K and V it reads, its window, and the rotation of its keys as it is computed
+ * (a process chooses among rotations by the context that it serves). The weights are not part of
+ * it.
  *
  * Pure.
  */

@@ -175,6 +175,29 @@ const struct baton_tensor_names baton_names_gguf_qwen_hybrid = {
     .lists = {LIST(top), LIST(hybrid_norms), LIST(qkv), LIST(gated_mlp), LIST(experts),
               LIST(delta_rows)}};
 
+static const struct baton_tensor_row deepseek_rows[] = {
+    {TENSOR("attn_norm.weight", ATTN_NORM)},
+    {TENSOR("ffn_norm.weight", MLP_NORM)},
+    {TENSOR("attn_q.weight", QKV), SLICE(HEADS_Q)},
+    {TENSOR("attn_q_a.weight", QKV), SLICE(Q_RANK)},
+    {TENSOR("attn_q_a_norm.weight", Q_RANK_NORM)},
+    {TENSOR("attn_q_b.weight", Q_UP), SLICE(HEADS_Q)},
+    {TENSOR("attn_kv_a_mqa.weight", QKV), SLICE(LATENT)},
+    {TENSOR("attn_kv_a_norm.weight", LATENT_NORM)},
+    {EXPERTS("attn_k_b.weight", KEY_UP)},
+    {EXPERTS("attn_v_b.weight", VALUE_UP)},
+    /* of files of before April 2025 */
+    {EXPERTS("attn_kv_b.weight", KEY_UP), SLICE(KEYS_UP), .transposed = true, .is_flat = true},
+    {EXPERTS("attn_kv_b.weight", VALUE_UP), SLICE(VALUES_UP), .is_flat = true},
+    {TENSOR("attn_output.weight", OUT)},
+    {TENSOR("exp_probs_b.bias", SCORE_BIAS)},
+    {EXPERTS("ffn_gate_up_exps.weight", UP)},
+};
+
+const struct baton_tensor_names baton_names_gguf_deepseek = {
+    NAMES, .has_late_layers = true,
+    .lists = {LIST(top), LIST(deepseek_rows), LIST(gated_mlp), LIST(experts)}};
+
 /* The file's lists of numbers, which its reader makes tensors of layers (gguf/tensors.c). */
 static const struct baton_tensor_row xielu[] = {
     {TENSOR("xielu.alpha_p", XIELU_P)},

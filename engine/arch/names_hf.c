@@ -215,6 +215,39 @@ const struct baton_tensor_names baton_names_qwen_hybrid = {
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
               LIST(qwen_experts), LIST(fused_experts), LIST(delta_rows)}};
 
+/* ---- latent attention: DeepSeek V2 and V3, GLM 4.7 Flash ---- */
+
+static const struct baton_tensor_row deepseek_attention[] = {
+    {TENSOR("self_attn.q_proj.weight", QKV), SLICE(HEADS_Q)},
+    {TENSOR("self_attn.q_a_proj.weight", QKV), SLICE(Q_RANK)},
+    {TENSOR("self_attn.q_a_layernorm.weight", Q_RANK_NORM)},
+    {TENSOR("self_attn.q_b_proj.weight", Q_UP), SLICE(HEADS_Q)},
+    {TENSOR("self_attn.kv_a_proj_with_mqa.weight", QKV), SLICE(LATENT)},
+    {TENSOR("self_attn.kv_a_layernorm.weight", LATENT_NORM)},
+    {EXPERTS("self_attn.kv_b_proj.weight", KEY_UP), SLICE(KEYS_UP), .transposed = true,
+     .is_flat = true},
+    {EXPERTS("self_attn.kv_b_proj.weight", VALUE_UP), SLICE(VALUES_UP), .is_flat = true},
+    {TENSOR("self_attn.o_proj.weight", OUT)},
+};
+
+static const struct baton_tensor_row deepseek_experts[] = {
+    {TENSOR("mlp.gate.weight", ROUTER)},
+    {TENSOR("mlp.gate.e_score_correction_bias", SCORE_BIAS)},
+    {EXPERTS("mlp.experts.*.gate_proj.weight", UP), SLICE(GATE)},
+    {EXPERTS("mlp.experts.*.up_proj.weight", UP), SLICE(UP)},
+    {EXPERTS("mlp.experts.*.down_proj.weight", DOWN)},
+    {TENSOR("mlp.shared_experts.gate_proj.weight", SHARED_UP), SLICE(GATE)},
+    {TENSOR("mlp.shared_experts.up_proj.weight", SHARED_UP), SLICE(UP)},
+    {TENSOR("mlp.shared_experts.down_proj.weight", SHARED_DOWN)},
+};
+
+const struct baton_tensor_names baton_names_deepseek = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .has_late_layers = true,
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(deepseek_attention), LIST(llama_mlp),
+              LIST(deepseek_experts), LIST(fused_experts)}};
+
 static const struct baton_tensor_row granite_experts[] = {
     {TENSOR("block_sparse_moe.router.layer.weight", ROUTER)},
     {EXPERTS("block_sparse_moe.input_linear.weight", UP)},

@@ -62,6 +62,8 @@ BATON_REFINE(qwen_hybrid_moe);
 BATON_REFINE(granitemoe);
 /* The same, or a plain MLP under the shared expert's names; often no rotation. */
 BATON_REFINE(granitemoehybrid);
+/* Latent attention; routers with sigmoids, biases and groups. */
+BATON_REFINE(latents);
 /* Variants that are not computed. */
 BATON_REFINE(bert);
 /* Likewise; a plain or a gated MLP, experts in some layers. */
@@ -70,5 +72,10 @@ BATON_REFINE(nomic);
 BATON_REFINE(gpt_oss);
 
 #undef BATON_REFINE
+
+/* Sets the sizes of K of a config with kv_lora_rank, which the others are required beside. */
+enum baton_err baton_latent_heads(const struct baton_model_config *config,
+                                  struct baton_layer_spec *layer,
+                                  struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

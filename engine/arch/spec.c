@@ -119,6 +119,32 @@ static enum baton_err check_state(const struct baton_spec *spec, struct baton_wh
     return BATON_OK;
 }
 
+static enum baton_err check_latent(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_latent_spec *latent = &spec->latent;
+    int64_t widest = latent->n_plain > latent->n_rank ? latent->n_plain : latent->n_rank;
+    widest = latent->n_values > widest ? latent->n_values : widest;
+    if (!latent->n_rank)
+        return BATON_OK;
+    enum baton_err err = check_range("kv_lora_rank", latent->n_rank, BATON_MAX_WIDTH, why);
+    if (!err)
+        err = check_range("qk_nope_head_dim", latent->n_plain, BATON_MAX_WIDTH, why);
+    if (!err)
+        err = check_range("qk_rope_head_dim", latent->n_turned, BATON_MAX_ROTATED, why);
+    if (!err)
+        err = check_range("v_head_dim", latent->n_values, BATON_MAX_WIDTH, why);
+    if (!err && (widest + latent->n_turned) * spec->n_heads > BATON_MAX_WIDTH)
+        return baton_fail(why, BATON_INVALID,
+                          "num_attention_heads: %d heads of %lld elements are wider than %d",
+                          spec->n_heads, (long long)(widest + latent->n_turned), BATON_MAX_WIDTH);
+    for (int i = 0; i < spec->n_layers && !err; i++)
+        if (spec->layers[i].n_latent != latent->n_rank || spec->layers[i].n_kv_heads != 1 ||
+            spec->layers[i].head_dim != latent->n_rank + latent->n_turned ||
+            spec->layers[i].rope < 0 || baton_spec_has_state(spec, i))
+            err = baton_fail(why, BATON_INVALID, "layer %d: it has no latents, as others have", i);
+    return err;
+}
+
 static bool has_mixtures(const struct baton_spec *spec)
 {
     for (int i = 0; i < spec->n_layers; i++)
@@ -153,6 +179,11 @@ static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why 
         return baton_fail(why, BATON_INVALID,
                           "shared expert's feed-forward width: must be in 0..%d, not %d",
                           BATON_MAX_WIDTH, moe->n_ff_shared);
+    if (!err && moe->n_groups &&
+        (moe->n_groups < 1 || moe->n_experts % moe->n_groups || moe->n_kept < 1 ||
+         moe->n_kept > moe->n_groups))
+        return baton_fail(why, BATON_INVALID, "experts: %d of %d groups of %d are not supported",
+                          moe->n_kept, moe->n_groups, moe->n_experts);
     if (!err && moe->is_beside && (spec->form != BATON_BLOCK_SANDWICH || !moe->n_ff_shared))
         return baton_fail(why, BATON_INVALID, "experts beside an MLP need one, and four norms");
     return err;
@@ -186,6 +217,8 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         err = check_layer(spec, i, why);
     if (!err)
         err = check_state(spec, why);
+    if (!err)
+        err = check_latent(spec, why);
     if (!err)
         err = check_per_layer(spec, why);
     if (!err && has_mixtures(spec))

@@ -129,12 +129,35 @@ struct baton_state_spec {
     bool has_log_rate; /* the checkpoint has A; else -exp(A) */
 };
 
+/* Layers whose K and V are made of one latent row of a position (DeepSeek-AI, "DeepSeek-V2", 2024,
+ * 2.1). A row's projections are its queries [H][n_plain], then [H][n_turned], or the n_q_rank
+ * numbers that a norm and a second matrix make these of; then the latent [n_rank], which is normed,
+ * and [n_turned] of all keys. The first parts are never rotated, the second ones are.
+ *
+ * Keys and values of a head are products of the latent, and so they never exist: a head's product
+ * is applied to its query and to its result instead.
+ *
+ *     q = [key_h q_plain, q_turned];  k = [latent, k_turned];  result = value_h softmax(q.k) latent
+ *
+ * So a layer has one KV head with D = n_rank + n_turned, of which the first n_rank are V. */
+struct baton_latent_spec {
+    int n_q_rank; /* 0: queries are projected at once */
+    int n_rank;   /* 0: no layer has latents, else all have */
+    int n_plain, n_turned;
+    int n_values; /* of a head's result */
+};
+
 struct baton_moe_spec {
     int n_experts;        /* E; 0: no layer is a mixture */
     int n_chosen;         /* experts of a row */
     int n_ff;             /* F of an expert */
     int n_ff_shared;      /* F of the expert that every row takes; 0: there is none */
     bool renormalises;    /* the chosen experts' weights sum to 1; else a softmax over all E */
+    bool has_sigmoid;     /* weights are sigmoid(logit), which renormalises divides by their sum */
+    bool has_score_bias;  /* of the router: it is added to scores to choose by, not to weights */
+    int n_groups, n_kept; /* a row chooses among the experts of n_kept of n_groups groups; 0: all */
+    bool sums_pairs;      /* a group is as good as its two best experts together; else its best */
+    float scale;          /* of the weights; 0: none */
     bool has_no_biases;   /* of the experts, where the dense layers have them */
     bool has_one_bias;    /* it is added to the sum of the experts' results */
     bool has_shared_gate; /* the shared expert's result is multiplied by sigmoid(gate x) */
@@ -190,6 +213,7 @@ struct baton_spec {
     bool has_out_gate; /* attention's result is multiplied by sigmoid of a projection */
 
     struct baton_moe_spec moe;
+    struct baton_latent_spec latent;
     struct baton_state_spec state;
     int n_pooled_stages;
     struct baton_pooled_stage pooled_stages[BATON_MAX_POOLED_STAGES];
@@ -219,8 +243,28 @@ static inline int baton_state_width(const struct baton_state_spec *state)
  * all projections of a row together. */
 static inline int baton_spec_q_width(const struct baton_spec *spec, int layer)
 {
+    if (spec->latent.n_rank)
+        return spec->n_heads * spec->latent.n_values;
     return baton_spec_has_state(spec, layer) ? baton_state_width(&spec->state)
                                              : spec->n_heads * spec->layers[layer].head_dim;
+}
+
+/* Floats of a row's queries before their products with keys, of all heads. */
+static inline int baton_latent_q_width(const struct baton_spec *spec)
+{
+    return spec->n_heads * (spec->latent.n_plain + spec->latent.n_turned);
+}
+
+/* Floats of a row's queries as attention reads them, and of its result before values are made;
+ * 0: no layer has latents. */
+static inline int baton_latent_query_width(const struct baton_spec *spec)
+{
+    return spec->latent.n_rank ? spec->n_heads * (spec->latent.n_rank + spec->latent.n_turned) : 0;
+}
+
+static inline int baton_latent_result_width(const struct baton_spec *spec)
+{
+    return spec->n_heads * spec->latent.n_rank;
 }
 
 static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
@@ -263,6 +307,8 @@ static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
     const struct baton_state_spec *state = &spec->state;
     int n_kv = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
     int n_q = baton_spec_q_width(spec, layer);
+    if (spec->latent.n_rank)
+        return (spec->latent.n_q_rank ? spec->latent.n_q_rank : baton_latent_q_width(spec)) + n_kv;
     if (baton_spec_has_state(spec, layer))
         return baton_state_n_channels(state) + n_q + 2 * state->n_heads;
     return (spec->has_out_gate ? 2 : 1) * n_q +

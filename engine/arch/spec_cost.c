@@ -18,10 +18,18 @@ int baton_spec_last_kv_layer(const struct baton_spec *spec)
     return layer;
 }
 
+/* The matrices between projections and attention, and after it. */
+static double latent_weights(const struct baton_spec *spec)
+{
+    const struct baton_latent_spec *latent = &spec->latent;
+    return (double)latent->n_q_rank * baton_latent_q_width(spec) +
+           (double)spec->n_heads * latent->n_rank * (latent->n_plain + latent->n_values);
+}
+
 double baton_spec_attention_weights(const struct baton_spec *spec, int layer)
 {
-    return (double)spec->n_embd *
-           (baton_spec_qkv_width(spec, layer) + baton_spec_q_width(spec, layer));
+    return latent_weights(spec) + (double)spec->n_embd * (baton_spec_qkv_width(spec, layer) +
+                                                          baton_spec_q_width(spec, layer));
 }
 
 static double dense_weights(const struct baton_spec *spec, int n_ff)

@@ -238,6 +238,63 @@ static void split_state(const struct baton_spec *spec, struct baton_named_tensor
     }
 }
 
+/* ---- layers with latents ---- */
+
+/* The order of rotated rows that stand behind n_plain others of a head of the tensor. */
+static struct baton_row_order turned_order(const struct baton_spec *spec, int n_plain)
+{
+    int n = spec->latent.n_turned;
+    return (struct baton_row_order){.first = n_plain,
+                                    .head_dim = n,
+                                    .step = n_plain + n,
+                                    .n_rotated = spec->rotates_pairs ? n : 0};
+}
+
+/* A head's plain rows, then its turned ones: n_heads heads, from row `first` of the array on. */
+static void split_turned(const struct baton_spec *spec, struct baton_named_tensor *tensor,
+                         int first, int n_heads, int n_plain)
+{
+    int n_turned = spec->latent.n_turned;
+    tensor->n_slices = 2;
+    tensor->n_rows = n_heads * (n_plain + n_turned);
+    tensor->slices[0] =
+        (struct baton_tensor_slice){.first = first,
+                                    .n = n_heads * n_plain,
+                                    .order = {.head_dim = n_plain, .step = n_plain + n_turned}};
+    tensor->slices[1] = (struct baton_tensor_slice){.first = first + n_heads * n_plain,
+                                                    .n = n_heads * n_turned,
+                                                    .order = turned_order(spec, n_plain)};
+}
+
+/* Whether the row's tensor is of a layer with latents; then sets the parts that it holds. A matrix
+ * for keys and values has for each head the rows of keys, which are the columns of KEY_UP, and
+ * those of values. */
+static bool split_latent(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    const struct baton_latent_spec *latent = &spec->latent;
+    int n_q = latent->n_q_rank ? latent->n_q_rank : baton_latent_q_width(spec);
+    switch (tensor->row->slice) {
+    case BATON_SLICE_HEADS_Q:
+        split_turned(spec, tensor, 0, spec->n_heads, latent->n_plain);
+        return true;
+    case BATON_SLICE_Q_RANK:
+        tensor->n_rows = tensor->slices[0].n = latent->n_q_rank;
+        return true;
+    case BATON_SLICE_LATENT:
+        split_turned(spec, tensor, n_q, 1, latent->n_rank);
+        return true;
+    case BATON_SLICE_KEYS_UP:
+        tensor->n_columns = latent->n_plain + latent->n_values;
+        return true;
+    case BATON_SLICE_VALUES_UP:
+        tensor->n_rows = latent->n_plain + latent->n_values;
+        tensor->slices[0].order.first = latent->n_plain;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static struct baton_tensor_slice half_of_up(int n_rows, enum baton_slice slice)
 {
     return (struct baton_tensor_slice){.first = slice == BATON_SLICE_GATE ? 0 : n_rows / 2,
@@ -283,6 +340,8 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                         .slices = {{.n = array->n_rows}}};
     bool is_qkv = row->kind == BATON_ARRAY_QKV || row->kind == BATON_ARRAY_QKV_BIAS;
     enum baton_slice slice = slice_in(spec, row);
+    if (split_latent(spec, &tensor))
+        return tensor;
     if (row->of_state && is_qkv) {
         split_state(spec, &tensor);
         return tensor;

@@ -35,6 +35,11 @@ enum baton_slice {
     BATON_SLICE_A,
     BATON_SLICE_CHANNELS_Z, /* channels and z, and b and a, by key heads */
     BATON_SLICE_BA,
+    BATON_SLICE_HEADS_Q, /* of layers with latents: by heads, plain and turned queries */
+    BATON_SLICE_Q_RANK,
+    BATON_SLICE_LATENT,  /* the latent, and the turned part of keys */
+    BATON_SLICE_KEYS_UP, /* of one matrix for keys and values, head by head */
+    BATON_SLICE_VALUES_UP,
     BATON_SLICE_GATE, /* of up and its bias, where they are GATED */
     BATON_SLICE_UP,
     BATON_SLICE_EXPERTS, /* of the router */
@@ -48,7 +53,8 @@ struct baton_tensor_row {
     bool transposed; /* stored as [n_columns][n_rows] */
     bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
     bool paired;     /* q, k: a head's rows i and i + D / 2 stand side by side */
-    bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
+    bool of_experts; /* of a mixture's experts, or of heads: one's where the name has a *, else all
+                        of theirs */
     bool alternates; /* up: rows of gate and up alternate */
     bool is_flat;    /* experts: stored with no dimension of their own, [E n_rows][n_columns] */
     bool of_state;   /* QKV and OUT of a layer with a state; else of attention */

@@ -53,7 +53,7 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
 }
 
 /* The arrays of rows. This list is the only place with the width of each. */
-enum { N_ROW_ARRAYS = 9 };
+enum { N_ROW_ARRAYS = 14 };
 
 struct row_array {
     float **array;
@@ -73,16 +73,19 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
     size_t n_embd = (size_t)spec->n_embd, per_layer = (size_t)baton_spec_per_layer_width(spec);
     size_t rotations = baton_forward_rotation_floats(spec);
     bool has_state = baton_spec_has_state(spec, forward->last_common);
+    bool has_latents = spec->latent.n_rank > 0;
+    size_t queries = (size_t)baton_latent_query_width(spec),
+           results = (size_t)baton_latent_result_width(spec);
+    size_t by_heads = (size_t)spec->n_heads * (size_t)spec->latent.n_plain;
     bool is_last = forward->last_common == spec->n_layers - 1;
-    /* Before that layer's attention only the residual stream, the queries in qkv or the result of a
-     * state in attn_out, layers' inputs
-     * and later layers' rotations hold values that are still read; moving a row copies no more than
-     * these. */
+    /* Before that layer's attention only the residual stream, the queries in qkv or latent.queries,
+     * or the result of a state in attn_out, layers' inputs and later layers' rotations hold values
+     * that are still read; moving a row copies no more than these. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, n_embd, n_embd},
         {&forward->normed, n_embd, 0},
         {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
-         has_state ? 0 : (size_t)baton_spec_qkv_width(spec, forward->last_common)},
+         has_state || has_latents ? 0 : (size_t)baton_spec_qkv_width(spec, forward->last_common)},
         {&forward->attn_out, (size_t)baton_spec_most_q_width(spec),
          has_state ? (size_t)baton_spec_q_width(spec, forward->last_common) : 0},
         {&forward->state_keys, 2 * (size_t)spec->state.n_key_heads * (size_t)spec->state.n_keys, 0},
@@ -90,6 +93,11 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
         {&forward->per_layer, per_layer, per_layer},
         {&forward->rotations, rotations, is_last ? 0 : rotations},
+        {&forward->latent.queries, queries, queries},
+        {&forward->latent.results, results, 0},
+        {&forward->latent.ranks, (size_t)spec->latent.n_q_rank, 0},
+        {&forward->latent.q, spec->latent.n_q_rank ? (size_t)baton_latent_q_width(spec) : 0, 0},
+        {&forward->latent.by_heads, by_heads > results ? by_heads : results, 0},
     };
     memcpy(arrays, all, sizeof all);
 }
@@ -118,6 +126,8 @@ size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_ro
     forward->attn_scratch =
         baton_slab_take(memory, &n_taken, forward->attn_scratch_floats * n_threads * sizeof(float));
     place_state(forward, memory, &n_taken);
+    forward->latent.quantized =
+        baton_slab_take(memory, &n_taken, baton_latent_quantized_bytes(forward->model, n_rows));
     forward->table_rows = baton_slab_take(
         memory, &n_taken,
         (size_t)baton_spec_per_layer_width(&forward->model->spec) * n_threads * sizeof(float));

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "engine/compute/adapted.h"
+#include "engine/compute/latent.h"
 #include "engine/compute/moe/moe.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kv/pool.h"
@@ -45,7 +46,8 @@ struct baton_forward {
     float *state_keys; /* [key heads][n_rows][2][n_keys] queries and keys of layers with a state */
     float *state_tail; /* of a convolution that is computed again */
     float *ones;       /* [n_heads][n_values] of a state */
-    void *quantized;   /* a linear's input in the forms that its kernels read */
+    struct baton_latent_state latent;   /* of layers with latents */
+    void *quantized;                    /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe;         /* of layers that are mixtures of experts */
     struct baton_adapted_state adapted; /* zeroed in an engine without adapters */
     float *attn_scratch;                /* [n_threads] state of the queries attended together */

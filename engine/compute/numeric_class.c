@@ -213,7 +213,7 @@ static void add_route(struct probe *probe)
     for (int i = 0; !probe->is_short && i < N_CALLS / 16; i++) {
         for (int e = 0; e < moe->n_experts; e++)
             logits[e] = 8 * draw(probe);
-        baton_moe_route(moe, logits, experts, weights);
+        baton_moe_route(moe, logits, NULL, experts, weights);
         add_floats(probe, weights, (size_t)moe->n_chosen);
     }
     free(logits);

@@ -196,5 +196,8 @@ static void finish_rows(void *arg, int item, int worker)
 void baton_forward_finish_qkv(struct baton_forward *forward, int layer)
 {
     struct row_loop loop = {.forward = forward, .layer = layer};
-    baton_forward_share_rows(forward, finish_rows, &loop);
+    if (forward->model->spec.latent.n_rank)
+        baton_latent_finish_qkv(forward, layer);
+    else
+        baton_forward_share_rows(forward, finish_rows, &loop);
 }

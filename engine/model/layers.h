@@ -39,6 +39,10 @@ struct baton_attention {
     /* of a layer with a state (spec.h); qkv and out are its projections */
     float *taps; /* [n_taps][n_channels] */
     float *state_rate, *state_bias, *state_norm;
+
+    /* of a layer with latents (spec.h); qkv is its projections */
+    float *q_rank_norm, *latent_norm;
+    struct baton_matrix q_up, key_up, value_up; /* the last two: those of the first head */
 };
 
 struct baton_mlp {
@@ -47,6 +51,7 @@ struct baton_mlp {
     struct baton_matrix up, down; /* [F][C], [C][F]; a mixture's: of each of E experts */
     struct baton_matrix router;   /* a mixture's, [E][C]; last comes the shared expert's gate */
     float *mixture_bias;          /* a mixture's, [C], or NULL */
+    float *score_bias;            /* a mixture's, [E], or NULL */
     struct baton_matrix shared_up, shared_down; /* of the expert that every row takes */
     /* Experts beside an MLP, which is then the shared expert (spec.h): */
     struct baton_norm router_norm, experts_norm, experts_post_norm, shared_post_norm;

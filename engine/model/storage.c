@@ -160,7 +160,8 @@ struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
         if (!is_of_step(&array))
             continue;
         double n_bytes = (double)baton_matrix_read_bytes(baton_model_matrix_in(model, &array));
-        *(array.n_experts ? &bytes.experts : &bytes.layers) +=
+        bool is_of_heads = array.kind == BATON_ARRAY_KEY_UP || array.kind == BATON_ARRAY_VALUE_UP;
+        *(array.n_experts && !is_of_heads ? &bytes.experts : &bytes.layers) +=
             n_bytes * baton_array_n_copies(&array);
     }
     return bytes;

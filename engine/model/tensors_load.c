@@ -85,6 +85,10 @@ static bool is_row_of_model(const struct baton_spec *spec, const struct baton_te
         return true;
     if (row->slice == BATON_SLICE_V && spec->layers[layer].values_are_keys)
         return false;
+    if (row->kind == BATON_ARRAY_QKV && spec->latent.n_rank &&
+        (row->slice == BATON_SLICE_Q_RANK) != (spec->latent.n_q_rank > 0) &&
+        row->slice != BATON_SLICE_LATENT)
+        return false;
     const struct baton_array array = baton_array_of(spec, row->kind, layer);
     return array.n_rows && baton_tensor_row_fills(row, &array);
 }
@@ -158,7 +162,9 @@ static enum baton_err check_rows(const struct loading *loading,
                                  const struct baton_named_tensor *named,
                                  const struct baton_tensor *tensor)
 {
-    if (tensor->dtype < BATON_ELEMENT_BLOCKS || (!named->is_vector && !named->row->transposed))
+    bool are_whole_rows = !named->row->transposed || (tensor->dtype == BATON_ELEMENT_BLOCKS &&
+                                                      named->row->slice == BATON_SLICE_KEYS_UP);
+    if (tensor->dtype < BATON_ELEMENT_BLOCKS || (!named->is_vector && are_whole_rows))
         return BATON_OK;
     return baton_fail(loading->why, BATON_INVALID, "tensor %s: %s; F32, F16 or BF16 is wanted",
                       tensor->name,

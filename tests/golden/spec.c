@@ -24,6 +24,7 @@ static void put_layers(struct baton_json_out *out, const struct baton_spec *spec
         baton_json_open(out, NULL, '{');
         baton_json_put_int(out, "G", layer->n_kv_heads);
         baton_json_put_int(out, "D", layer->head_dim);
+        baton_json_put_int(out, "n_latent", layer->n_latent);
         baton_json_put_int(out, "F", layer->n_ff);
         baton_json_put_int(out, "window", layer->window);
         baton_json_put_int(out, "rope", layer->rope);
@@ -60,6 +61,11 @@ static void put_moe(struct baton_json_out *out, const struct baton_moe_spec *moe
     baton_json_put_bool(out, "renormalises", moe->renormalises);
     baton_json_put_bool(out, "shared_gate", moe->has_shared_gate);
     baton_json_put_bool(out, "beside", moe->is_beside);
+    baton_json_put_bool(out, "sigmoid", moe->has_sigmoid);
+    baton_json_put_bool(out, "score_bias", moe->has_score_bias);
+    baton_json_put_int(out, "n_groups", moe->n_groups);
+    baton_json_put_int(out, "n_kept", moe->n_kept);
+    baton_json_put_exact(out, "scale", (double)moe->scale);
     baton_json_close(out, '}');
 }
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests/golden"))
 import blocks  # noqa: E402
 import engine  # noqa: E402
 import gguf  # noqa: E402
+import latents  # noqa: E402
 import model  # noqa: E402
 import random_model  # noqa: E402
 from test_llama_cpp import shared  # noqa: E402
@@ -125,6 +126,59 @@ def test_blocks_and_their_values_give_the_same_bits(family, kind, tmp_path):
                      for name in ("blocks.gguf", "values.gguf"))
     assert np.array_equal(wanted.view(np.uint32),
                           found.view(np.uint32)), np.abs(wanted - found).max()
+
+
+def with_latents(config):
+    config = said(config)
+    config.update(kv_lora_rank=64, num_hidden_layers=2)
+    return config
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_0"])
+def test_keys_and_values_in_one_matrix_give_the_bits_of_two(tmp_path, kind):
+    """As old files have them, whose blocks lie across the columns that keys are read by."""
+    def join(tensors):
+        latents.join_kv_b(judge.config, tensors)
+        names = [name for name in tensors if "attn_kv_b" in name]
+        if not decodes:
+            return dict.fromkeys(names, kind)
+        for name in names:
+            values = blocks.decode(kind, blocks.encode(kind, tensors[name]))
+            tensors[name] = values.reshape(tensors[name].shape)
+        return {}
+
+    random_model.write(tmp_path, "deepseek_v3", 5, with_latents)
+    judge = model.Model(tmp_path)
+    ids = np.random.default_rng(0).integers(0, judge.plan.V, 30).tolist()
+    decodes = True
+    gguf.convert(judge, tmp_path / "wanted.gguf", *[join] * (kind != "F32"))
+    decodes = False
+    gguf.convert(judge, tmp_path / "found.gguf", join)
+    wanted, found = (rows(tmp_path / name, ids, judge.plan.V)
+                     for name in ("wanted.gguf", "found.gguf"))
+    assert np.array_equal(wanted.view(np.uint32), found.view(np.uint32))
+    errors = engine.ask(tmp_path / "found.gguf", [("score", ids)], judge.plan.V)[0] - wanted
+    assert np.sqrt((errors ** 2).mean()) <= 0.1 * wanted.std()  # native
+
+
+# A key of deepseek2 and its value.
+WRONG_LATENTS = [
+    ("attention.kv_lora_rank", 0, "attention.kv_lora_rank: must be given, a whole number"),
+    ("attention.value_length_mla", 0, "attention.value_length_mla: must be given"),
+    ("rope.dimension_count", 500, "rope.dimension_count: must be below the length of keys"),
+    ("expert_gating_func", 3, "expert_gating_func: must be 1 (softmax) or 2 (sigmoid)"),
+    ("nextn_predict_layers", 9, "nextn_predict_layers: must be a whole number below block_count"),
+    ("attention.q_lora_rank", 9, "tensor blk.0.attn_q"),
+]
+
+
+@pytest.mark.parametrize("name, value, reason", WRONG_LATENTS)
+def test_files_with_latents_that_do_not_fit_are_refused_by_name(tmp_path, name, value, reason):
+    keys, tensors = gguf.parts(model.Model(FIXTURES / "deepseek-v2-lite"))
+    keys["deepseek2." + name] = value
+    gguf.write(tmp_path / "x.gguf", keys, tensors)
+    with pytest.raises(engine.Refused, match=re.escape(reason)):
+        rows(tmp_path / "x.gguf", [1], 768)
 
 
 def test_a_bias_in_blocks_is_refused(tmp_path):

@@ -52,6 +52,7 @@ def hold_layers(spec, plan):
         assert found["window"] == wanted.window and found["moe"] == wanted.moe
         assert found["F"] == (0 if wanted.moe else F)
         assert found["values_are_keys"] == wanted.k_is_v
+        assert found["n_latent"] == plan.extra.get("latent", {}).get("kv_lora_rank", 0)
         assert (found["rope"] < 0) == (wanted.rope is None)
         if wanted.rope:
             rope = spec["ropes"][found["rope"]]
@@ -69,6 +70,13 @@ def hold_moe(spec, plan):
         assert spec["moe"][name] == getattr(plan.moe, name), name
     assert spec["moe"]["n_shared"] == (plan.F if is_beside else plan.moe.n_shared)
     assert spec["moe"]["beside"] == is_beside
+    scores, method = plan.extra.get("latent", {}), plan.extra.get("latent", {}).get("topk_method")
+    groups = scores.get("n_group", 0) if method in ("noaux_tc", "group_limited_greedy") else 0
+    assert spec["moe"]["sigmoid"] == (scores.get("scoring_func") == "sigmoid")
+    assert spec["moe"]["score_bias"] == (method == "noaux_tc")
+    assert spec["moe"]["n_groups"] == (groups if groups > 1 else 0)
+    assert spec["moe"]["n_kept"] == (scores["topk_group"] if groups > 1 else 0)
+    assert close(spec["moe"]["scale"] or 1, scores.get("routed_scaling_factor", 1))
     assert spec["router_bias"] == (plan.moe.kind == "gpt_oss")
 
 

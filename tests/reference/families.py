@@ -7,6 +7,7 @@ E experts.
 import math
 from dataclasses import dataclass, field
 
+import latents
 import rope as rotary
 
 LLAMA = dict(prefix="model.", layer="layers.{}.", embed="embed_tokens", norm="norm", head="lm_head",
@@ -55,6 +56,10 @@ GRANITE_MOE = dict(LLAMA, router="block_sparse_moe.router.layer",
                    experts_out="block_sparse_moe.output_linear",
                    shared_in="shared_mlp.input_linear", shared_out="shared_mlp.output_linear")
 QWEN_MOE = dict(LLAMA, shared="mlp.shared_expert.", shared_gate="mlp.shared_expert_gate")
+DEEPSEEK = dict(LLAMA, q_a="self_attn.q_a_proj", q_a_norm="self_attn.q_a_layernorm",
+                q_b="self_attn.q_b_proj", kv_a="self_attn.kv_a_proj_with_mqa",
+                kv_a_norm="self_attn.kv_a_layernorm", kv_b="self_attn.kv_b_proj",
+                shared="mlp.shared_experts.")
 GPT_OSS = dict(LLAMA, router="mlp.router", sinks="self_attn.sinks")
 
 
@@ -286,6 +291,21 @@ def all_moe(plan, moe):
     plan.moe = moe
     for layer in plan.layers:
         layer.moe = True
+    return plan
+
+
+def deepseek(config, n_context):
+    n = config["qk_rope_head_dim"]
+    plan = sizes(config, DEEPSEEK, D=config["kv_lora_rank"] + n,
+                 score_scale=latents.score_scale(config), extra={"latent": config})
+    plan.G = 1  # for all heads, as the engine has it
+    uniform(plan, rope_of(config, n, n_context, interleaved=config.get("rope_interleave", True)))
+    if config.get("n_routed_experts"):
+        plan.moe = Moe(config["n_routed_experts"], config["num_experts_per_tok"],
+                       config["moe_intermediate_size"], "experts", config["norm_topk_prob"],
+                       config["n_shared_experts"] * config["moe_intermediate_size"])
+        for i, layer in enumerate(plan.layers):
+            layer.moe = i >= config["first_k_dense_replace"]
     return plan
 
 
@@ -592,7 +612,8 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=
                 qwen2_5_vl_text=qwen2_5_vl, qwen2_vl=qwen2_5_vl, qwen2_vl_text=qwen2_5_vl,
                 qwen3_vl=qwen3_vl, qwen3_vl_text=qwen3_vl, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
                 cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
-                ministral3=ministral3)
+                ministral3=ministral3, deepseek_v2=deepseek, deepseek_v3=deepseek,
+                glm4_moe_lite=deepseek)
 
 
 def plan(config, n_context=None):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import blocks
+import latents
 
 ALIGNMENT = 32
 U8, U32, I32, F32, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9
@@ -26,7 +27,8 @@ ARCHITECTURES = dict(llama="llama", mistral="llama", mixtral="llama", qwen2="qwe
                      qwen2_vl="qwen2vl", qwen2_5_vl="qwen2vl", qwen2_vl_text="qwen2vl",
                      qwen2_5_vl_text="qwen2vl", qwen3_vl="qwen3vl", qwen3_vl_text="qwen3vl",
                      olmo3="olmo2", exaone4="exaone4", hunyuan_v1_dense="hunyuan-dense",
-                     apertus="apertus")
+                     apertus="apertus", deepseek_v2="deepseek2", deepseek_v3="deepseek2",
+                     glm4_moe_lite="deepseek2")
 # Gemma 4's own tensors, by their roles in model.Model.
 GEMMA4 = dict(per_layer_gate="inp_gate", per_layer_out="proj", per_layer_norm="post_norm",
               experts_norm="pre_ffw_norm_2", experts_post="post_ffw_norm_2",
@@ -114,6 +116,9 @@ class Converter:
 
     def attention(self, block, of):
         plan = self.plan
+        if self.arch == "deepseek2":
+            self.tensors.update(latents.gguf_tensors(self.config, self.source, block, of))
+            return
         if plan.attention == "separate":
             for role, n_heads in (("q", plan.H), ("k", plan.G), ("v", 0)):
                 permutes = n_heads and self.arch in PERMUTED
@@ -157,6 +162,9 @@ class Converter:
 
     def experts(self, block, of):
         plan, moe, source = self.plan, self.plan.moe, self.source
+        bias = of("router") + ".e_score_correction_bias"
+        if bias in source:
+            self.tensors[block + "exp_probs_b.bias"] = source[bias]
         self.put(block + "ffn_gate_inp", of("router"))
         fused = plan.names["layer"].format(block.split(".")[1]) + "mlp.experts."
         if moe.kind == "experts" and fused + "gate_up_proj" in source:
@@ -195,7 +203,8 @@ class Converter:
             return
         for part in ("gate", "up", "down"):
             self.put(f"{block}ffn_{part}_shexp", of("shared") + part + "_proj")
-        self.put(block + "ffn_gate_inp_shexp", of("shared_gate"), lambda row: row[0])
+        if self.plan.moe.shared_gate:
+            self.put(block + "ffn_gate_inp_shexp", of("shared_gate"), lambda row: row[0])
 
     def layer(self, i):
         plan, block = self.plan, f"blk.{i}."
@@ -282,7 +291,7 @@ class Converter:
             for key, name in (("rope.scaling.yarn_log_multiplier", "mscale_all_dim"),
                               ("attention.temperature_scale", "llama_4_scaling_beta")):
                 if scaling.get(name):
-                    keys[key] = scaling[name]
+                    keys[key] = scaling[name] * (0.1 if self.arch == "deepseek2" else 1)
         if kind == "llama3":  # a divisor for each plain frequency
             self.tensors["rope_freqs.weight"] = (theta ** (-np.arange(0, n, 2) / n)
                                                  / turned[0].inverse)
@@ -327,6 +336,8 @@ class Converter:
         plan, arch = self.plan, self.arch
         if arch == "gemma4":
             return self.layer_keys()
+        if arch == "deepseek2":
+            return latents.gguf_keys(self.config)
         if arch in ("granite", "granitemoe"):
             return {"attention.scale": float(plan.score_scale),
                     "embedding_scale": float(plan.embed_scale),

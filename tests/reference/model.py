@@ -8,6 +8,7 @@ import numpy as np
 
 import checkpoint
 import families
+import latents
 
 
 def erf(x):
@@ -137,6 +138,8 @@ class Model:
 
     def attention(self, x, i):
         plan, layer, T = self.plan, self.plan.layers[i], len(x)
+        if "latent" in plan.extra:
+            return latents.attention(self, x, i)
         positions = np.arange(T)
         if plan.normed_values:
             q, k, v = self.own_qkv(x, i)
@@ -212,6 +215,8 @@ class Model:
     def chosen(self, x, i):
         """The experts of each row [T][k], best first, ties by the lowest id; and their weights."""
         moe = self.plan.moe
+        if "latent" in self.plan.extra:
+            return latents.chosen(self, x, i)
         logits = self.linear(x, self.layer_name(i, "router"), moe.kind == "gpt_oss")
         probabilities = softmax(logits)
         if moe.n_chosen < logits.shape[-1]:
@@ -230,6 +235,8 @@ class Model:
                                self.layer_name(i, "shared_out"), False)
         prefix = self.layer_name(i, "shared")
         y = self.gated(x, *(prefix + part for part in ("gate_proj", "up_proj", "down_proj")))
+        if not plan.moe.shared_gate:
+            return y
         return sigmoid(self.linear(x, self.layer_name(i, "shared_gate"), False)) * y
 
     def mixture(self, x, i):

@@ -13,6 +13,7 @@ import numpy as np
 
 import checkpoint
 import families
+import latents
 
 
 class Draw:
@@ -487,6 +488,10 @@ def ministral3(draw, family):
     return config
 
 
+def with_latents(draw, family):
+    return latents.config(draw, family, base(draw, family))
+
+
 def in_newer_form(draw, config):
     """rope_parameters instead of the fields of which transformers 5 makes it."""
     parameters = dict(config.pop("rope_scaling", None) or {"rope_type": "default"})
@@ -518,7 +523,8 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=
                 granitemoehybrid=granitemoehybrid, seed_oss=seed_oss, ernie4_5=ernie4_5,
                 arcee=arcee, gemma4=gemma4, qwen2_5_vl=qwen2_5_vl, qwen3_vl=qwen3_vl,
                 olmo3=olmo3, exaone4=exaone4, hunyuan_v1_dense=hunyuan,
-                apertus=apertus)
+                apertus=apertus, deepseek_v2=with_latents, deepseek_v3=with_latents,
+                glm4_moe_lite=with_latents)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 
@@ -574,6 +580,9 @@ class Writer:
 
     def attention(self, name, i):
         plan, names = self.plan, self.plan.names
+        if "latent" in plan.extra:
+            latents.write(self, name)
+            return
         D, G, _ = plan.sizes_of(i)
         for role, shape in attention_shapes(plan, i):
             bias = plan.o_bias if role == "o" else plan.qkv_bias
@@ -595,6 +604,8 @@ class Writer:
         plan, names, moe = self.plan, self.plan.names, self.plan.moe
         E, F, C = moe.n_experts, moe.n_ff, plan.C
         self.matrix(name + names["router"], (E, C), moe.kind == "gpt_oss", gain=2.0)
+        if plan.extra.get("latent", {}).get("topk_method") == "noaux_tc":
+            self.normal(name + names["router"] + ".e_score_correction_bias", (E,), 0.2)
         if moe.kind == "experts" and self.fuses:
             self.normal(name + names["experts_in"], (E, 2 * F, C), 1.3 / np.sqrt(C))
             self.normal(name + names["experts_out"], (E, C, F), 1.3 / np.sqrt(F))
@@ -629,7 +640,8 @@ class Writer:
         for part, shape in (("gate_proj", (F, plan.C)), ("up_proj", (F, plan.C)),
                             ("down_proj", (plan.C, F))):
             self.matrix(name + names["shared"] + part, shape)
-        self.matrix(name + names["shared_gate"], (1, plan.C))
+        if plan.moe.shared_gate:
+            self.matrix(name + names["shared_gate"], (1, plan.C))
 
     def numbers(self, name):
         """Those of an xIELU: two learned ones, and two constants without a dimension."""

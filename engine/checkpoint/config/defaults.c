@@ -154,6 +154,28 @@ static const struct {
              " 'partial_rotary_factor': 0.5, 'max_position_embeddings': 131072,"
              " 'num_key_value_heads': 2, 'head_dim': 128, 'attention_bias': true,"
              " 'tie_word_embeddings': false}"},
+    {"deepseek_v2", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                    " 'max_position_embeddings': 2048, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
+                    " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"
+                    " 'num_experts_per_tok': 2, 'moe_intermediate_size': 1407,"
+                    " 'tie_word_embeddings': false}"},
+    {"deepseek_v3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                    " 'max_position_embeddings': 4096, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
+                    " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"
+                    " 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"
+                    " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048,"
+                    " 'first_k_dense_replace': 3, 'norm_topk_prob': true,"
+                    " 'routed_scaling_factor': 2.5, 'scoring_func': 'sigmoid',"
+                    " 'topk_method': 'noaux_tc', 'tie_word_embeddings': false}"},
+    {"glm4_moe_lite", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+                      " 'max_position_embeddings': 202752, 'q_lora_rank': 768,"
+                      " 'kv_lora_rank': 512, 'qk_nope_head_dim': 192, 'qk_rope_head_dim': 64,"
+                      " 'v_head_dim': 256, 'n_routed_experts': 64, 'n_shared_experts': 1,"
+                      " 'num_experts_per_tok': 4, 'n_group': 1, 'topk_group': 1,"
+                      " 'moe_intermediate_size': 1536, 'first_k_dense_replace': 1,"
+                      " 'norm_topk_prob': true, 'routed_scaling_factor': 1.8,"
+                      " 'scoring_func': 'sigmoid', 'topk_method': 'noaux_tc',"
+                      " 'tie_word_embeddings': false}"},
     {"starcoder2", "{'hidden_act': 'gelu_pytorch_tanh', 'norm_epsilon': 1e-5, 'use_bias': true,"
                    " 'rope_theta': 10000, 'max_position_embeddings': 4096,"
                    " 'num_key_value_heads': 2}"},

@@ -96,6 +96,7 @@ enum baton_model_feature {
     BATON_FEATURE_PER_LAYER_CONFIG,
     BATON_FEATURE_MOE_BLOCK,
     BATON_FEATURE_LINEAR_LAYERS,
+    BATON_FEATURE_LATENTS,
     BATON_N_MODEL_FEATURES
 };
 
@@ -192,6 +193,15 @@ struct baton_model_config {
     int n_taps, n_state_key_heads, n_state_heads, n_state_keys, n_state_values, full_interval;
     bool out_gate;
     bool state_is_tiled; /* GGUF files order value heads so (spec.h) */
+
+    /* Layers whose keys and values are made of a latent row; 0: not given. */
+    int q_rank, kv_rank, n_plain, n_turned, n_head_values, n_indexed;
+    bool rope_interleave;
+
+    int n_expert_groups, n_kept_groups; /* 0: not given */
+    int n_first_dense, moe_frequency;
+    char scoring[64], choice[64]; /* scoring_func, topk_method */
+    double expert_scale;          /* routed_scaling_factor */
 
     int n_experts, n_experts_chosen; /* E; 0: no mixture of experts */
     int moe_n_ff, shared_n_ff, shared_mlp_n_ff, n_shared_experts;

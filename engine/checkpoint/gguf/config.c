@@ -32,7 +32,8 @@ enum {
     ENCODER = BATON_GGUF_ENCODER,
     PICTURES = BATON_GGUF_PICTURES,
     STATES = BATON_GGUF_STATES,
-    TILED = BATON_GGUF_TILED
+    TILED = BATON_GGUF_TILED,
+    LATENTS = BATON_GGUF_LATENTS
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -49,6 +50,7 @@ static const struct baton_gguf_family families[] = {
     {"qwen35", "qwen3_5_text", RMS, PICTURES | STATES | TILED},
     {"qwen35moe", "qwen3_5_moe_text", RMS, RENORMALISES | PICTURES | STATES | TILED},
     {"qwen3next", "qwen3_next", RMS, RENORMALISES | PICTURES | STATES},
+    {"deepseek2", "deepseek_v2", RMS, LATENTS},
     {"qwen2vl", "qwen2", RMS, BIAS | PICTURES},
     {"qwen3vl", "qwen3", RMS, BIAS | PICTURES},
     {"qwen3vlmoe", "qwen3_moe", RMS, BIAS | RENORMALISES | PICTURES},
@@ -120,7 +122,7 @@ static enum baton_err put_all(READING *reading)
     static enum baton_err (*const parts[])(READING *) = {
         baton_gguf_put_sizes,   baton_gguf_put_epsilon, baton_gguf_put_mlp,    baton_gguf_put_ropes,
         baton_gguf_put_windows, baton_gguf_put_caps,    baton_gguf_put_scales, put_parallel,
-        baton_gguf_put_encoder, baton_gguf_put_states,
+        baton_gguf_put_encoder, baton_gguf_put_states,  baton_gguf_put_router,
     };
     /* Sizes are the first part: the others read them from *reading. */
     enum baton_err err = baton_gguf_check_neutral(reading);

@@ -33,6 +33,7 @@ enum baton_gguf_trait {
     BATON_GGUF_BY_LAYER = 8192,     /* sizes and rotations differ by layer (config_layers.c) */
     BATON_GGUF_ENCODER = 16384,     /* attention.causal is false */
     BATON_GGUF_STATES = 65536,      /* most layers keep a state (config_state.c) */
+    BATON_GGUF_LATENTS = 262144,    /* keys and values are made of latents (config_latents.c) */
     BATON_GGUF_TILED = 131072,      /* their value heads are tiled (arch/spec.h) */
     BATON_GGUF_PICTURES = 32768     /* positions and layers of pictures, which a text has not */
 };
@@ -101,6 +102,9 @@ enum baton_err baton_gguf_put_layers(struct baton_gguf_reading *reading) BATON_M
 enum baton_err baton_gguf_put_layer_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 
 /* Writes the sizes of states, and which layers keep one; leaves out the layers that draft. */
+/* For LATENTS: the parts of keys and values, and the router. */
+enum baton_err baton_gguf_put_latent_heads(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_router(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 enum baton_err baton_gguf_put_states(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 
 /* Item i of a tensor of F32 numbers. */

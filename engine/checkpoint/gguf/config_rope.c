@@ -103,9 +103,9 @@ static enum baton_err put_yarn(READING *reading, double factor)
         const char *key, *name;
     } numbers[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
                    {"rope.scaling.yarn_beta_slow", "beta_slow"},
-                   {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
                    {"attention.temperature_scale", "llama_4_scaling_beta"}};
     struct baton_json_out *out = &reading->out;
+    bool has_latents = reading->family->traits & BATON_GGUF_LATENTS;
     int64_t original = 0;
     double attention = 0, number, multiplier = 0;
     enum baton_err err =
@@ -123,7 +123,9 @@ static enum baton_err put_yarn(READING *reading, double factor)
         baton_json_put_int(out, "original_max_position_embeddings", original);
     /* mscale_all_dim counts only beside mscale (engine/arch/rope.c). */
     put_some(out, "attention_factor", attention);
-    put_some(out, "mscale", multiplier != 0);
+    /* DeepSeek's files have a tenth of it, and leave out that mscale is the same number. */
+    put_some(out, "mscale", has_latents ? 10 * multiplier : multiplier != 0);
+    put_some(out, "mscale_all_dim", has_latents ? 10 * multiplier : multiplier);
     for (size_t i = 0; i < BATON_N_OF(numbers) && !err; i++) {
         number = 0;
         err = baton_gguf_get_real(reading, numbers[i].key, &number);

@@ -62,7 +62,7 @@ static enum baton_err put_vocabulary(READING *reading)
 static enum baton_err drop_drafting(READING *reading)
 {
     int64_t n = 0;
-    if (!(reading->family->traits & BATON_GGUF_STATES))
+    if (!(reading->family->traits & (BATON_GGUF_STATES | BATON_GGUF_LATENTS)))
         return BATON_OK;
     enum baton_err err = baton_gguf_get_int(reading, "nextn_predict_layers", &n);
     if (!err && (n < 0 || n >= reading->n_layers))
@@ -98,7 +98,9 @@ enum baton_err baton_gguf_put_sizes(READING *reading)
     baton_json_put_int(out, "num_attention_heads", reading->n_heads);
     baton_json_put_int(out, "num_key_value_heads", n_kv_heads);
     baton_json_put_int(out, "max_position_embeddings", n_context);
-    err = by_layer ? baton_gguf_put_layers(reading) : put_head_dim(reading);
+    err = by_layer                                       ? baton_gguf_put_layers(reading)
+          : reading->family->traits & BATON_GGUF_LATENTS ? baton_gguf_put_latent_heads(reading)
+                                                         : put_head_dim(reading);
     return err ? err : put_vocabulary(reading);
 }
 
@@ -157,7 +159,7 @@ static enum baton_err put_experts(READING *reading, int64_t n_experts)
     baton_json_put_bool(out, "norm_topk_prob", renormalises);
     if (!(reading->family->traits & BATON_GGUF_BY_LAYER)) /* whose layers all have a dense MLP */
         put_dense_layers(reading);
-    if (n_shared)
+    if (n_shared && !(reading->family->traits & BATON_GGUF_LATENTS)) /* put_router does */
         baton_json_put_int(out,
                            reading->family->traits & BATON_GGUF_GRANITE
                                ? "shared_intermediate_size"

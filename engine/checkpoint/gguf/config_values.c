@@ -112,10 +112,17 @@ static const struct {
     {"swiglu_clamp_shexp", {0, 0, 0}},
 };
 
-/* Whether a family's own part reads the key (config_layers.c, config_state.c). */
+/* Whether a family's own part reads the key (config_layers.c, config_state.c,
+ * config_latents.c). */
 static bool is_read(const READING *reading, const char *name)
 {
     unsigned traits = reading->family->traits;
+    static const char *const of_latents[] = {
+        "attention.key_length_mla", "leading_dense_block_count", "nextn_predict_layers",
+        "expert_group_count",       "expert_weights_scale",      "expert_gating_func"};
+    for (size_t i = 0; traits & BATON_GGUF_LATENTS && i < BATON_N_OF(of_latents); i++)
+        if (!strcmp(of_latents[i], name))
+            return true;
     return (traits & BATON_GGUF_BY_LAYER && !strcmp(name, "attention.shared_kv_layers")) ||
            (traits & BATON_GGUF_STATES && !strcmp(name, "nextn_predict_layers"));
 }

@@ -343,33 +343,6 @@ static int count_run(const struct baton_row_order *order, int r, int n)
     return run;
 }
 
-/* Reads n elements of a line: those of the rows from r on. */
-static void read_line(const struct baton_weights_slice *slice, size_t line, int r, int n,
-                      float *floats)
-{
-    const struct baton_tensor *tensor = slice->tensor;
-    size_t n_bytes = baton_element_bytes(tensor->dtype);
-    for (int i = 0, run; i < n; i += run) {
-        size_t at = slice->skip + line * (size_t)slice->n_stored +
-                    (size_t)baton_row_order_at(&slice->order, r + i);
-        run = count_run(&slice->order, r + i, n - i);
-        baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
-    }
-}
-
-/* Reads n lines from k on and transposes them. The tile stays in the cache, and its columns fill
- * whole cache lines. */
-static void read_tile(const struct baton_weights_slice *slice, size_t k, size_t n, int r,
-                      int n_rows, float *rows, size_t n_in)
-{
-    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
-    for (size_t i = 0; i < n; i++)
-        read_line(slice, k + i, r, n_rows, tile[i]);
-    for (size_t o = 0; o < (size_t)n_rows; o++)
-        for (size_t i = 0; i < n; i++)
-            rows[o * n_in + k + i] = tile[i][o];
-}
-
 /* Returns the bytes of a number of elements of a slice's tensor. */
 static size_t bytes_of(const struct baton_weights_slice *slice, size_t n_elements)
 {
@@ -401,6 +374,46 @@ static void read_run(const struct baton_weights_slice *slice, size_t at, size_t 
     const float factor = baton_scaled_factor(tensor, at);
     for (size_t i = 0; tensor->factors && i < n; i++)
         floats[i] *= factor;
+}
+
+/* Reads n <= READ_MAX adjacent elements of a tensor of blocks, which may begin inside of one. */
+static void read_within_blocks(const struct baton_weights_slice *slice, size_t at, size_t n,
+                               float *floats)
+{
+    float values[BATON_WEIGHTS_READ_MAX + 2 * BATON_BLOCK_MAX_VALUES];
+    size_t n_values = baton_block_values(slice->tensor->block_type), skip = at % n_values;
+    read_run(slice, at - skip, (skip + n + n_values - 1) / n_values * n_values, values);
+    memcpy(floats, values + skip, n * sizeof *floats);
+}
+
+/* Reads n elements of a line: those of the rows from r on. */
+static void read_line(const struct baton_weights_slice *slice, size_t line, int r, int n,
+                      float *floats)
+{
+    const struct baton_tensor *tensor = slice->tensor;
+    size_t n_bytes = tensor->dtype == BATON_ELEMENT_BLOCKS ? 0 : baton_element_bytes(tensor->dtype);
+    for (int i = 0, run; i < n; i += run) {
+        size_t at = slice->skip + line * (size_t)slice->n_stored +
+                    (size_t)baton_row_order_at(&slice->order, r + i);
+        run = count_run(&slice->order, r + i, n - i);
+        if (tensor->dtype == BATON_ELEMENT_BLOCKS)
+            read_within_blocks(slice, at, (size_t)run, floats + i);
+        else
+            baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
+    }
+}
+
+/* Reads n lines from k on and transposes them. The tile stays in the cache, and its columns fill
+ * whole cache lines. */
+static void read_tile(const struct baton_weights_slice *slice, size_t k, size_t n, int r,
+                      int n_rows, float *rows, size_t n_in)
+{
+    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
+    for (size_t i = 0; i < n; i++)
+        read_line(slice, k + i, r, n_rows, tile[i]);
+    for (size_t o = 0; o < (size_t)n_rows; o++)
+        for (size_t i = 0; i < n; i++)
+            rows[o * n_in + k + i] = tile[i][o];
 }
 
 /* Reads n rows of a slice, from its r-th on. */

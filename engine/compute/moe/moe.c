@@ -101,7 +101,8 @@ static void route_rows(void *arg, int item, int worker)
     for (int r = item * BATON_ROWS_PER_ITEM; r < end_of_item(item, loop->forward->n_rows); r++) {
         int *experts = state->experts + (size_t)r * k;
         float *weights = state->weights + (size_t)r * k;
-        baton_moe_route(&loop->spec->moe, state->logits + (size_t)r * n_logits, experts, weights);
+        baton_moe_route(&loop->spec->moe, state->logits + (size_t)r * n_logits,
+                        loop->mlp->score_bias, experts, weights);
         scale_weights(loop, experts, weights);
     }
 }

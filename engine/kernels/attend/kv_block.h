@@ -12,8 +12,8 @@
  *
  *     [G] { K [D'/4][16][4], V [16/4][D'][4], scales of K [16], scales of V [16] }
  *
- * A row of V may be the first n_latent elements of the row of K. Then K alone is kept, and in q8 the
- * scales are those of K past n_latent, and of the elements before it:
+ * A row of V may be the first n_latent elements of the row of K. Then K alone is kept, and in q8
+ * the scales are those of K past n_latent, and of the elements before it:
  *
  *     [G] { K [D][16] }     q8: [G] { K [D'/4][16][4], scales [16], scales of the latents [16] }
  *

@@ -1,6 +1,6 @@
-/* Gathers the V of a step of positions where a row of V is a part of the row of K (kv_block.h): K is
- * stored by elements, and mixtures read V by positions. The numbers are those of K, so that results
- * are the same to the bit as with a V of its own. Part of attend.h.
+/* Gathers the V of a step of positions where a row of V is a part of the row of K (kv_block.h): K
+ * is stored by elements, and mixtures read V by positions. The numbers are those of K, so that
+ * results are the same to the bit as with a V of its own. Part of attend.h.
  *
  * Pure: arguments are borrowed for the call.
  */

@@ -280,7 +280,7 @@ TEST(every_family_has_names_and_defaults)
             memmove(kv_heads, kv_heads + 24, strlen(kv_heads + 24) + 1);
         configure(text);
     }
-    assert_int_equal(baton_n_families, 48);
+    assert_int_equal(baton_n_families, 51);
 }
 
 TEST(three_of_four_layers_of_qwen3_5_keep_a_state)

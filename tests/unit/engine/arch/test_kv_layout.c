@@ -58,6 +58,8 @@ TEST(each_fact_of_the_layout_is_part_of_it)
     assert_differs(&original);
     spec.layers[2].kv_from = 0;
     assert_differs(&original);
+    spec.layers[2].n_latent = 6;
+    assert_differs(&original);
     spec.layers[0].window = 17;
     assert_differs(&original);
     spec.layers[1].rope = -1;

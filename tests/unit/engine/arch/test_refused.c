@@ -33,6 +33,7 @@ static enum baton_err configure(const char *quoted)
     "{'model_type':'" type                                                                         \
     "','hidden_size':64,'intermediate_size':80,'num_hidden_layers':4,'num_attention_heads':4,"     \
     "'num_key_value_heads':2,'vocab_size':64,'max_position_embeddings':128,'head_dim':16"
+#define SIX       ",'n_routed_experts':6,'num_experts_per_tok':"
 #define ATTENTION ",'layer_types':['attention','attention','attention','attention']"
 
 /* Each config is one of a served family with one mistake. */
@@ -103,6 +104,30 @@ static const char *const wrong[][2] = {
      "rope_scaling.low_freq_factor: must be given"},
     {MODEL("apertus") ",'mlp_bias':true}",
      "mlp_bias (mlp_fc1_bias): true is not supported in a apertus"},
+    {MODEL("deepseek_v2") ",'kv_lora_rank':null}", "kv_lora_rank: must be given, a whole number"},
+    {MODEL("llama") ",'kv_lora_rank':24}", "kv_lora_rank: 24 is not supported in a llama model"},
+    {MODEL("deepseek_v2") ",'qk_rope_head_dim':7}", "must be an even number"},
+    {MODEL("deepseek_v2") ",'v_head_dim':0}", "v_head_dim: must be a whole number in 1..131072"},
+    {MODEL("deepseek_v2") SIX "2,'scoring_func':'tanh'}",
+     "scoring_func: \"tanh\" is not supported (supported: softmax, sigmoid)"},
+    {MODEL("deepseek_v2") SIX "2,'topk_method':'random'}",
+     "topk_method: \"random\" is not supported"},
+    {MODEL("deepseek_v3") SIX "2,'n_group':4}", "n_group: must divide the 6 experts, not 4"},
+    {MODEL("deepseek_v3") SIX "2,'n_group':2,'topk_group':3}",
+     "topk_group: must be in 1..2, not 3"},
+    {MODEL("deepseek_v3") SIX "3,'n_group':3,'topk_group':1}",
+     "num_experts_per_tok: must be in 1..2, the experts of topk_group groups, not 3"},
+    {MODEL("deepseek_v3") ",'n_shared_experts':1000,'moe_intermediate_size':2048}",
+     "n_shared_experts: 1000 experts of 2048 are wider than 131072"},
+    {MODEL("deepseek_v3") ",'attention_bias':true}",
+     "attention_bias: true is not supported in a deepseek_v3 model"},
+    {MODEL("deepseek_v3") ",'index_topk':2048}", "index_topk: 2048 is not supported: an indexer"},
+    {MODEL("deepseek_v3") ",'kv_lora_rank':40000}", "num_attention_heads: 4 heads of"},
+    {MODEL("glm4_moe_lite") ",'partial_rotary_factor':0.5}",
+     "partial_rotary_factor: 0.5 is not supported in a glm4_moe_lite model"},
+    {MODEL("glm4_moe_lite") ",'sliding_window':9}", "sliding_window (window_size): 9 is not"},
+    {MODEL("glm4_moe_lite") ",'rope_scaling':{'rope_type':'ntk','factor':2}}",
+     "rope_scaling.rope_type: \"ntk\" is not supported"},
     {MODEL("hunyuan_v1_dense") ",'use_cross_attention':0,'add_cross_attention':true}",
      "add_cross_attention: true is not supported in a hunyuan_v1_dense model"},
 };

@@ -33,6 +33,22 @@ TEST(a_dense_model_reads_all_its_weights_whatever_the_batch)
     assert_true(baton_spec_ff_weights(&spec, 0, 1) == 2 * 10 * 20);
 }
 
+TEST(a_layer_with_latents_counts_all_its_matrices_and_keeps_a_row_once)
+{
+    static struct baton_spec spec;
+    make_dense(&spec);
+    spec.latent = (struct baton_latent_spec){
+        .n_q_rank = 6, .n_rank = 8, .n_plain = 3, .n_turned = 2, .n_values = 5};
+    for (int i = 0; i < spec.n_layers; i++) {
+        spec.layers[i].n_kv_heads = 1;
+        spec.layers[i].head_dim = 10;
+        spec.layers[i].n_latent = 8;
+    }
+    double in = 10 * (6 + 8 + 2), queries = 6 * 4 * (3 + 2), heads = 4 * 8 * (3 + 5);
+    assert_true(baton_spec_attention_weights(&spec, 0) == in + queries + heads + 4 * 5 * 10);
+    assert_true(baton_spec_kv_elements(&spec) == 2 * 10);
+}
+
 TEST(one_row_reads_the_experts_it_chooses_and_many_rows_nearly_all)
 {
     const struct baton_moe_spec moe = {.n_experts = 128, .n_chosen = 8};

@@ -34,7 +34,7 @@ static void check_route(const struct baton_moe_spec *moe, const float *logits)
 {
     int experts[MOST_EXPERTS];
     float weights[MOST_EXPERTS];
-    baton_moe_route(moe, logits, experts, weights);
+    baton_moe_route(moe, logits, NULL, experts, weights);
     for (int i = 0; i < moe->n_chosen; i++) {
         assert_int_equal(rank_of(logits, moe->n_experts, experts[i]), i);
         double wanted = weight_of(moe, logits, experts[i]);
@@ -57,14 +57,55 @@ TEST(the_greatest_logits_are_chosen_and_weigh_as_their_softmax)
     }
 }
 
+/* Sigmoids of these are .5, .7311, .8808, .9526, and those of their negatives 1 minus them. */
+TEST(scores_choose_with_their_bias_and_weigh_without_it)
+{
+    const float logits[] = {0, 1, 2, 3, -1, -2}, bias[] = {.5F, 0, 0, -.2F, .7F, 0};
+    const struct route {
+        struct baton_moe_spec moe;
+        int experts[3];
+        double weights[3];
+    } routes[] = {
+        {{.n_chosen = 3, .has_sigmoid = true}, {3, 2, 1}, {.952574, .880797, .731059}},
+        {{.n_chosen = 3, .has_sigmoid = true, .has_score_bias = true},
+         {0, 4, 2},
+         {.5, .268941, .880797}},
+        {{.n_chosen = 2, .has_sigmoid = true, .renormalises = true, .scale = 2},
+         {3, 2},
+         {1.039150, .960850}},
+        {{.n_chosen = 2, .scale = 2}, {3, 2}, {1.267383, .466244}}, /* a softmax */
+        /* The best group is the one of the best expert, or of the best two together. */
+        {{.n_chosen = 2, .has_sigmoid = true, .n_groups = 2, .n_kept = 1},
+         {3, 4},
+         {.952574, .268941}},
+        {{.n_chosen = 2, .has_sigmoid = true, .n_groups = 2, .n_kept = 1, .sums_pairs = true},
+         {2, 1},
+         {.880797, .731059}},
+        {{.n_chosen = 2, .has_sigmoid = true, .n_groups = 3, .n_kept = 2, .sums_pairs = true},
+         {3, 2},
+         {.952574, .880797}},
+    };
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        struct baton_moe_spec moe = routes[i].moe;
+        int experts[3];
+        float weights[3];
+        moe.n_experts = 6;
+        baton_moe_route(&moe, logits, moe.has_score_bias ? bias : NULL, experts, weights);
+        for (int k = 0; k < moe.n_chosen; k++) {
+            assert_int_equal(experts[k], routes[i].experts[k]);
+            assert_true(fabs((double)weights[k] - routes[i].weights[k]) < 2e-6);
+        }
+    }
+}
+
 TEST(equal_logits_go_to_the_lowest_ids)
 {
     const struct baton_moe_spec moe = {.n_experts = 6, .n_chosen = 3, .renormalises = true};
     int experts[3];
     float weights[3];
-    baton_moe_route(&moe, (const float[]){1, 2, 2, 1, 2, 2}, experts, weights);
+    baton_moe_route(&moe, (const float[]){1, 2, 2, 1, 2, 2}, NULL, experts, weights);
     assert_memory_equal(experts, ((int[]){1, 2, 4}), sizeof experts);
-    baton_moe_route(&moe, (const float[]){1, 1, 1, 1, 1, 3}, experts, weights);
+    baton_moe_route(&moe, (const float[]){1, 1, 1, 1, 1, 3}, NULL, experts, weights);
     assert_memory_equal(experts, ((int[]){5, 0, 1}), sizeof experts);
 }
 
@@ -73,7 +114,7 @@ TEST(great_logits_do_not_overflow)
     const struct baton_moe_spec moe = {.n_experts = 3, .n_chosen = 2};
     int experts[2];
     float weights[2];
-    baton_moe_route(&moe, (const float[]){-3e38F, 3e38F, 3e38F}, experts, weights);
+    baton_moe_route(&moe, (const float[]){-3e38F, 3e38F, 3e38F}, NULL, experts, weights);
     assert_true(weights[0] == 0.5F && weights[1] == 0.5F);
 }
 
@@ -88,7 +129,7 @@ TEST(ids_are_distinct_whatever_the_logits_are)
         int experts[3];
         float weights[3];
         unsigned seen = 0;
-        baton_moe_route(&moe, rows[r], experts, weights);
+        baton_moe_route(&moe, rows[r], NULL, experts, weights);
         for (int i = 0; i < 3; i++) {
             assert_in_range(experts[i], 0, 3);
             seen |= 1U << experts[i];
@@ -155,7 +196,7 @@ TEST(every_pair_has_a_place_of_its_own)
             for (int r = 0; r < MOST_ROWS; r++) {
                 float weights[8];
                 float *logits = random_floats((size_t)n_experts, (uint64_t)(1000 * k + r));
-                baton_moe_route(&moe, logits, experts + (ptrdiff_t)r * k, weights);
+                baton_moe_route(&moe, logits, NULL, experts + (ptrdiff_t)r * k, weights);
                 free(logits);
             }
             baton_moe_plan_fill(&plan, experts, MOST_ROWS, k, n_experts);

@@ -108,7 +108,7 @@ static void run_naive(const struct baton_model *model, const float *in, double *
         x[i] = (double)in[i];
     for (int e = 0; e < mlp->router.n_out; e++)
         logits[e] = (float)dot(&mlp->router, e, x);
-    baton_moe_route(moe, logits, experts, weights);
+    baton_moe_route(moe, logits, NULL, experts, weights);
     for (int i = 0; i < moe->n_chosen; i++) {
         struct baton_matrix up = baton_matrix_of_expert(&mlp->up, experts[i]);
         struct baton_matrix down = baton_matrix_of_expert(&mlp->down, experts[i]);
