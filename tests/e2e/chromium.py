@@ -56,13 +56,13 @@ class Browser:
         os.close(self.write_end)
         self.profile.cleanup()
 
-    def call(self, method, params=None, session=None, seconds=30):
+    def call(self, method, params=None, session=None):
         self.last_id += 1
         message = {"id": self.last_id, "method": method, "params": params or {}}
         if session:
             message["sessionId"] = session
         os.write(self.write_end, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + seconds * SLOW
+        end = time.monotonic() + LONG_S
         while True:
             answer = self.receive(end - time.monotonic(), method)
             if answer.get("id") == self.last_id:

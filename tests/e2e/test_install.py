@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from baton_program import PATIENT
 from fleet import BIN, LONG_S, ROOT, free_port
 from judges import judge
 from programs import WITH_LAB, run
@@ -27,7 +28,7 @@ def root(tmp_path_factory):
 
 def clean_environment(home):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
-    return {**kept, "HOME": str(home)}
+    return {**kept, **PATIENT, "HOME": str(home)}
 
 
 def test_programs_come_with_their_manuals_and_completions(root):

@@ -10,7 +10,8 @@ import shlex
 import subprocess
 
 import pytest
-from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events, wait_for
+from baton_program import PATIENT
+from fleet import BIN, LONG_S, ROOT, Fleet, free_port, read_events, wait_for
 
 PAGES = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/using.md"))
 SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
@@ -113,7 +114,7 @@ def run(fleet, argv):
     def answered():
         done = subprocess.run([*argv, "--silent", "--show-error", "--write-out",
                                "\n%{http_code} %{content_type}"],
-                              capture_output=True, text=True, timeout=60 * SLOW)
+                              capture_output=True, text=True, timeout=LONG_S)
         assert done.returncode == 0, done.stderr
         return done if "batch_not_over" not in done.stdout else None
     done = wait_for(answered, "the batch")
@@ -195,12 +196,12 @@ def test_a_fleet_goes_through_the_readmes_commands(tmp_path):
     """Runs them in order with its own state, port and programs, and leaves nothing behind."""
     port = free_port()
     env = {**os.environ, "BATON_STATE": str(tmp_path), "BATON_PORT": str(port),
-           "BATON_URL": f"http://127.0.0.1:{port}", "HOME": str(tmp_path)}
+           "BATON_URL": f"http://127.0.0.1:{port}", "HOME": str(tmp_path), **PATIENT}
 
     def local(*words):
         return subprocess.run([ROOT / "deploy/local", *words, "--bin", BIN], env=env, cwd=ROOT,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=120 * SLOW)
+                              timeout=LONG_S)
 
     assert {words[1] for words in LOCAL} >= {"up", "run", "chat", "down"}, LOCAL
     try:
