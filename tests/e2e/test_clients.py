@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from conftest import KEY
-from fleet import BIN, ROOT, SLOW
+from fleet import BIN, LONG_S, ROOT
 from javascript import Client
 from npm import install, node
 
@@ -39,7 +39,7 @@ def evaluated(keyed, folder):
     done = subprocess.run([*program, "eval", "-c", "promptfooconfig.json",
                            "--no-cache", "--no-write", "-o", folder / "results.json"], cwd=packages,
                           env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=120 * SLOW)
+                          timeout=LONG_S)
     assert (folder / "results.json").exists(), done.stdout[-3000:]
     found = {}
     for result in json.loads((folder / "results.json").read_text())["results"]["results"]:

@@ -90,7 +90,8 @@ def test_without_bytes_to_send_there_is_none(fleet):
 
 # ---- shared memory: who dies or stands still at any stage harms no text ----
 
-NO_LIMITS = ["--migration-limit", 100, "--max-attempts", 100]
+# A busy machine may also silence the workers that nobody stops: they come back.
+NO_LIMITS = ["--migration-limit", 100, "--max-attempts", 100, "--absence-s", 3600]
 # Blocks of a prompt that is given up soon belong to another one.
 TIGHT = ["--kv-path", "shared", "--overlap", "on", "--chunk", 16, "--kv-tokens", 1600,
          "--prefix-cache", "off"]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import programs
 import pytest
-from fleet import BIN, KEEPING, LONG_S, SLOW, Fleet, wait_for
+from fleet import BIN, KEEPING, LONG_S, Fleet, wait_for
 
 APIS = ("native", "openai-completions", "openai-chat")
 LENGTHS = ("--prompt-tokens", "uniform:4-40", "--output-tokens", "uniform:1-30")
@@ -21,7 +21,7 @@ def command(port, *options):
 
 def bench(port, *options, status=0):
     """The ended process of a run, with its output."""
-    done = programs.run(*command(port, *options), timeout=120 * SLOW)
+    done = programs.run(*command(port, *options), timeout=LONG_S)
     assert done.returncode == status, (done.returncode, done.stderr)
     assert "\r" not in done.stderr, "a progress line where there is no terminal"
     return done

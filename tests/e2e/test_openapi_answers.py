@@ -7,7 +7,7 @@ import subprocess
 import jsonschema
 import pytest
 from conftest import TEMPLATE, TOOLS, written
-from fleet import BIN, ROOT, SLOW, Fleet, wait_for
+from fleet import BIN, LONG_S, ROOT, Fleet, wait_for
 from infill_model import infill_model
 from npm import install
 from test_openapi import BODIES, MESSAGES, placed, sent
@@ -207,7 +207,7 @@ def packages():
 
 
 def run(packages, *argv, **env):
-    done = subprocess.run(["node", *argv], cwd=packages, text=True, timeout=120 * SLOW,
+    done = subprocess.run(["node", *argv], cwd=packages, text=True, timeout=LONG_S,
                           env={**os.environ, "REDOCLY_TELEMETRY": "off", **env},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout[-6000:]

@@ -1,5 +1,6 @@
 """A stalled gateway, role, engine or path between workers is found before any deadline."""
 import mmap
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def test_a_gateway_that_stood_still_keeps_its_workers_and_requests():
 
 # ---- an engine that stands still, while its process beats on ----
 
-QUICK = ["--stall-s", 0.4]
+QUICK = ["--stall-s", 1]  # the default: a busy machine seldom stops an engine for that long
 
 
 def outcome(fleet, **more):
@@ -99,7 +100,7 @@ def test_a_frozen_engine_is_noticed_and_its_requests_go_elsewhere(role):
             assert fleet.metrics()[f'baton_workers{{role="{role}",state="stalled"}}'] == 1
         wait_for_state(fleet, name, "ready")
         assert fleet.metrics()[f'baton_worker_stalls_total{{role="{role}",worker="{name}"}}'] == 1
-        assert fleet.gateway.text().count("to=stalled") == 1
+        assert len(re.findall(f"worker={name} .*to=stalled", fleet.gateway.text())) == 1
         fleet.wait_all_free()
 
 
