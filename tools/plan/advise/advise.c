@@ -115,6 +115,8 @@ static enum baton_err read_fleet(const struct options *options, const struct pla
         double n_most = kv_tokens / (workload->prompt_tokens + workload->output_tokens);
         fleet->decode.max_rows = fmax(fmin(fleet->decode.max_rows, floor(n_most)), 1);
     }
+    if (at->n_sequences > 0)
+        fleet->decode.max_rows = fmax(fmin(fleet->decode.max_rows, floor(at->n_sequences)), 1);
     const char *missing = isnan(baton_capacity_token_s(&fleet->prefill))  ? "prefill"
                           : isnan(baton_capacity_token_s(&fleet->decode)) ? "decode"
                                                                           : NULL;

@@ -22,7 +22,7 @@ enum {
 
 struct sums {
     struct baton_stage_cost cost;
-    double n_ready, n_known, kv_tokens;
+    double n_ready, n_known, kv_tokens, n_states;
 };
 
 static double number(const struct baton_json *object, const char *key)
@@ -46,6 +46,7 @@ static void add_worker(const struct baton_json *worker, struct sums *sums)
     sums->n_ready++;
     sums->kv_tokens +=
         fmax(number(worker, "kv_blocks_total") * number(worker, "kv_block_tokens"), 0);
+    sums->n_states += fmax(number(worker, "kv_states_total"), 0);
     /* A worker without measured costs counts as ready, but not in the mean. */
     if (!(base_s >= 0 && row_s >= 0 && base_s + row_s > 0 && max_rows >= 1))
         return;
@@ -85,7 +86,8 @@ enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_flee
                                .observed = {.rate_per_s = number(observed, "requests_per_s"),
                                             .prompt_tokens = number(observed, "prompt_tokens"),
                                             .output_tokens = number(observed, "output_tokens")},
-                               .kv_tokens = decode.kv_tokens / fmax(decode.n_ready, 1)};
+                               .kv_tokens = decode.kv_tokens / fmax(decode.n_ready, 1),
+                               .n_sequences = decode.n_states / 2 / fmax(decode.n_ready, 1)};
     return BATON_OK;
 }
 

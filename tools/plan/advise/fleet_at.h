@@ -15,6 +15,7 @@ struct plan_fleet_at {
     struct baton_fleet fleet;       /* costs 0 where the workers have not measured them */
     struct baton_workload observed; /* NaN where the gateway has seen too little */
     double kv_tokens;               /* capacity of a decode worker; 0: not reported */
+    double n_sequences; /* whose states it holds, two for each; 0: its layers keep none */
 };
 
 /* Requests the fleet's state. key is for servers that require one; NULL: none. */

@@ -18,7 +18,8 @@ static enum baton_err read_text(const char *text, struct plan_fleet_at *fleet)
 
 #define WORKER(role, state, base, row, rows, blocks)                                               \
     "{\"role\":\"" role "\",\"state\":\"" state "\",\"step_base_s\":" base ",\"step_row_s\":" row  \
-    ",\"step_max_rows\":" rows ",\"kv_blocks_total\":" blocks ",\"kv_block_tokens\":16}"
+    ",\"step_max_rows\":" rows ",\"kv_blocks_total\":" blocks ",\"kv_block_tokens\":16,"           \
+    "\"kv_states_total\":12}"
 
 TEST(the_costs_are_means_of_ready_workers_that_know_them)
 {
@@ -40,7 +41,7 @@ TEST(the_costs_are_means_of_ready_workers_that_know_them)
     assert_true(fabs(at.fleet.prefill.base_s - 0.003) < 1e-12);
     assert_true(fabs(at.fleet.prefill.per_row_s - 0.0002) < 1e-12);
     assert_true(at.fleet.prefill.max_rows == 96 && at.fleet.decode.max_rows == 16);
-    assert_true(at.kv_tokens == 1600);
+    assert_true(at.kv_tokens == 1600 && at.n_sequences == 6);
     assert_true(at.observed.rate_per_s == 2.5 && at.observed.output_tokens == 20);
 }
 
