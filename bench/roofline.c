@@ -45,6 +45,8 @@ static double complete_flops(const struct baton_spec *spec, int layer)
 /* Returns the FLOPs of one row's scores and mix over one position. */
 static double attend_flops(const struct baton_spec *spec, int layer)
 {
+    if (spec->latent.n_rank)
+        return 2.0 * (baton_latent_query_width(spec) + baton_latent_result_width(spec));
     return 4.0 * baton_spec_q_width(spec, layer);
 }
 

@@ -136,6 +136,19 @@ def test_weights_in_q4_stay_within_their_bound_in_every_mode(family):
         assert np.sqrt((errors ** 2).sum() / max(1, errors.size)) <= TOLERANCE_Q4 * wanted.std()
 
 
+def test_latents_in_q8_have_the_same_bits_in_every_mode(tmp_path):
+    for rank in (48, 24):
+        random_model.write(tmp_path, "deepseek_v3", 1, lambda c: dict(c, kv_lora_rank=rank))
+        judge = model.Model(tmp_path)
+        ids = np.random.default_rng(1).integers(0, judge.plan.V, 70).tolist()
+        if rank % 16:
+            with pytest.raises(engine.Refused, match="kv-dtype: q8 is for a kv_lora_rank that is"):
+                run(tmp_path, ids, "--kv-dtype", "q8")
+            continue
+        errors = run(tmp_path, ids, "--kv-dtype", "q8") - judge.logits(ids)
+        assert np.sqrt((errors ** 2).mean()) <= 0.1 * 3
+
+
 def test_the_story_model_gives_the_references_logits():
     judge, prompts = (model.Model(TALE),
                       json.loads((ROOT / "tests/golden/tale.json").read_text())["prompts"])

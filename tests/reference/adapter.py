@@ -8,7 +8,7 @@ import checkpoint
 import model
 
 RANK, ALPHA = 3, 6
-ROLES = ("q", "k", "v", "o", "qkv", "gate", "up", "down", "gate_up")
+ROLES = ("q", "k", "v", "o", "qkv", "q_a", "kv_a", "gate", "up", "down", "gate_up")
 
 
 def targets(plan, tensors):

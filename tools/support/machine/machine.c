@@ -43,7 +43,7 @@ static void choose(void *arg, const struct baton_model *model, const struct bato
     const struct baton_spec *spec = baton_model_spec(model);
     int q_width = baton_spec_q_width(spec, array->layer),
         kv_width = baton_spec_kv_width(spec, array->layer);
-    if (array->kind != BATON_ARRAY_QKV || array->n_rows == q_width) {
+    if (array->kind != BATON_ARRAY_QKV || array->n_rows == q_width || spec->latent.n_rank) {
         dtypes->ranges[0].dtype = dtype_of(arg, spec, array, BATON_SLICE_ALL);
         return;
     }
