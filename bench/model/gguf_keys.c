@@ -244,9 +244,14 @@ static void put_states(GGUF *gguf, const CONFIG *config, const SPEC *spec)
         bench_gguf_put_int(gguf, i < 3 ? (n_pairs + 2 - i) / 3 : 0);
 }
 
-/* Returns the architecture. Granite's mixtures share one, with or without a shared expert. */
+/* Returns the architecture; NULL: there is none, or its keys are not written. Granite's mixtures
+ * share one, with or without a shared expert. */
 const char *bench_gguf_architecture(const char *model_type)
 {
+    static const char *const unwritten[] = {"granitemoehybrid", "nemotron_h", "lfm2", "lfm2_moe",
+                                            NULL};
+    if (is_any(model_type, unwritten))
+        return NULL;
     return baton_gguf_arch_of(strcmp(model_type, "granitemoeshared") ? model_type : "granitemoe");
 }
 

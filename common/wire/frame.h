@@ -32,7 +32,7 @@ enum {
     BATON_FRAME_HEAD_BYTES = 32,
     BATON_FRAME_ALIGN = 64,
     BATON_FRAME_MAX_HEADER = 5 << 20, /* an Envelope; 1M prompt tokens and their hashes fit */
-    BATON_FRAME_MAX_PAYLOAD = 4 << 20
+    BATON_FRAME_MAX_PAYLOAD = 8 << 20
 };
 
 struct baton_frame {

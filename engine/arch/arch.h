@@ -38,6 +38,7 @@ enum baton_window_rule {
 enum baton_activation_key {
     BATON_KEY_HIDDEN_ACT,
     BATON_KEY_HIDDEN_ACTIVATION, /* or hidden_act; "gelu" is its tanh form */
+    BATON_KEY_MLP_HIDDEN_ACT,
     BATON_KEY_ACTIVATION_FUNCTION,
     BATON_KEY_ACTIVATION_OR_GATE /* activation_function, where "swiglu" is a gated MLP with silu */
 };

@@ -92,17 +92,20 @@ static struct baton_array per_layer_of_layer(const struct baton_spec *spec,
     }
 }
 
-static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_array_kind kind)
+static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
+                                        int layer)
 {
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    bool mixes = of->mixer != BATON_MIXER_NONE;
     switch (kind) {
     case BATON_ARRAY_ATTN_NORM:
-        return norm(spec, baton_spec_has_pre_norms(spec));
+        return norm(spec, baton_spec_has_pre_norms(spec) && mixes);
     case BATON_ARRAY_ATTN_NORM_BIAS:
-        return norm_bias(spec, baton_spec_has_pre_norms(spec));
+        return norm_bias(spec, baton_spec_has_pre_norms(spec) && mixes);
     case BATON_ARRAY_MLP_NORM:
-        return norm(spec, has_mlp_norm(spec));
+        return norm(spec, has_mlp_norm(spec) && !of->has_no_ff);
     case BATON_ARRAY_MLP_NORM_BIAS:
-        return norm_bias(spec, has_mlp_norm(spec));
+        return norm_bias(spec, has_mlp_norm(spec) && !of->has_no_ff);
     case BATON_ARRAY_ATTN_POST_NORM:
     case BATON_ARRAY_MLP_POST_NORM:
         return norm(spec, baton_spec_has_post_norms(spec));
@@ -120,6 +123,8 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
     const struct baton_layer_spec *of = &spec->layers[layer];
     int n_ff = of->is_moe ? spec->moe.n_ff : of->n_ff;
     bool has_bias = spec->has_mlp_bias && !(of->is_moe && spec->moe.has_no_biases);
+    if (of->has_no_ff)
+        return none();
     switch (kind) {
     case BATON_ARRAY_UP:
         return up_matrix(spec, n_ff);
@@ -166,7 +171,8 @@ static struct baton_array attention_of_layer(const struct baton_spec *spec,
                                              enum baton_array_kind kind, int layer)
 {
     bool has_state = baton_spec_has_state(spec, layer);
-    if (has_state && kind != BATON_ARRAY_QKV && kind != BATON_ARRAY_OUT)
+    if ((has_state && kind != BATON_ARRAY_QKV && kind != BATON_ARRAY_OUT) ||
+        spec->layers[layer].mixer == BATON_MIXER_NONE)
         return none();
     switch (kind) {
     case BATON_ARRAY_QKV:
@@ -195,10 +201,12 @@ static struct baton_array state_of_layer(const struct baton_spec *spec, enum bat
                                          int layer)
 {
     const struct baton_state_spec *state = &spec->state;
+    bool is_mamba = spec->layers[layer].mixer == BATON_MIXER_MAMBA,
+         is_short = spec->layers[layer].mixer == BATON_MIXER_SHORT;
     if (!baton_spec_has_state(spec, layer))
         return none();
-    struct baton_array norm = vector(state->n_values);
-    struct baton_array rate = vector(state->n_heads),
+    struct baton_array norm = vector(is_mamba ? baton_state_width(state) : state->n_values),
+                       rate = vector(is_short ? 0 : state->n_heads),
                        taps = table(state->n_taps, baton_state_n_channels(state));
     taps.center = 0.5F; /* else all random keys are shorter than the epsilon of their length */
     norm.center = 1;
@@ -206,13 +214,17 @@ static struct baton_array state_of_layer(const struct baton_spec *spec, enum bat
     switch (kind) {
     case BATON_ARRAY_TAPS:
         return taps;
-    case BATON_ARRAY_STATE_NORM:
-        return norm;
     case BATON_ARRAY_STATE_RATE:
         rate.center = state->has_log_rate ? 0 : -1;
         return rate;
+    case BATON_ARRAY_TAPS_BIAS:
+        return vector(state->has_taps_bias ? baton_state_n_channels(state) : 0);
+    case BATON_ARRAY_STATE_NORM:
+        return is_short ? none() : norm;
+    case BATON_ARRAY_STATE_SKIP:
+        return vector(is_mamba ? state->n_heads : 0);
     default:
-        return vector(state->n_heads);
+        return vector(is_short ? 0 : state->n_heads);
     }
 }
 
@@ -250,8 +262,10 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_SINKS:
         return attention_of_layer(spec, kind, layer);
     case BATON_ARRAY_TAPS:
+    case BATON_ARRAY_TAPS_BIAS:
     case BATON_ARRAY_STATE_RATE:
     case BATON_ARRAY_STATE_BIAS:
+    case BATON_ARRAY_STATE_SKIP:
     case BATON_ARRAY_STATE_NORM:
         return state_of_layer(spec, kind, layer);
     case BATON_ARRAY_Q_RANK_NORM:
@@ -289,7 +303,7 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_XIELU_EPS:
         return vector(spec->activation == BATON_ACT_XIELU);
     default:
-        return norm_of_layer(spec, kind);
+        return norm_of_layer(spec, kind, layer);
     }
 }
 

@@ -55,9 +55,11 @@ enum baton_array_kind {
     BATON_ARRAY_SINKS,  /* [H] */
 
     BATON_ARRAY_TAPS,       /* [n_taps][n_channels] of a state's convolution; this and the next */
+    BATON_ARRAY_TAPS_BIAS,  /* [n_channels] */
     BATON_ARRAY_STATE_RATE, /* [n_heads] A, or -exp(A) */
     BATON_ARRAY_STATE_BIAS, /* [n_heads] */
-    BATON_ARRAY_STATE_NORM, /* [n_values] */
+    BATON_ARRAY_STATE_SKIP, /* [n_heads] D of MAMBA */
+    BATON_ARRAY_STATE_NORM, /* [n_values]; MAMBA: [n_heads][n_values] */
 
     BATON_ARRAY_Q_RANK_NORM, /* [n_q_rank] of layers with latents (spec.h); this and the next */
     BATON_ARRAY_LATENT_NORM, /* [n_rank] */

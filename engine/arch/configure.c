@@ -142,6 +142,8 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
                                      struct baton_spec *spec, struct baton_why *why)
 {
     const char *key = "hidden_act", *name = config->hidden_act;
+    if (arch->activation == BATON_KEY_MLP_HIDDEN_ACT)
+        key = "mlp_hidden_act";
     if (arch->activation == BATON_KEY_ACTIVATION_FUNCTION ||
         arch->activation == BATON_KEY_ACTIVATION_OR_GATE) {
         key = "activation_function";

@@ -32,7 +32,8 @@ extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, bato
     baton_names_gpt_neo, baton_names_mixtral, baton_names_qwen_moe, baton_names_granite_moe,
     baton_names_gpt_oss, baton_names_arcee, baton_names_hunyuan, baton_names_apertus,
     baton_names_gemma4, baton_names_qwen_hybrid, baton_names_bert, baton_names_roberta,
-    baton_names_nomic, baton_names_deepseek;
+    baton_names_nomic, baton_names_deepseek, baton_names_lfm2, baton_names_granite_hybrid,
+    baton_names_nemotron;
 
 /* The names in GGUF files: with separate q, k and v in plain or in paired order, or with fused qkv
  * and a plain MLP or a fused gate and up; paired ones with a plain MLP; those whose
@@ -40,7 +41,8 @@ extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, bato
 extern const struct baton_tensor_names baton_names_gguf, baton_names_gguf_paired,
     baton_names_gguf_whole, baton_names_gguf_arcee, baton_names_gguf_apertus,
     baton_names_gguf_seed_oss, baton_names_gguf_gpt_oss, baton_names_gguf_gemma4,
-    baton_names_gguf_qwen_hybrid, baton_names_gguf_encoder, baton_names_gguf_deepseek;
+    baton_names_gguf_qwen_hybrid, baton_names_gguf_encoder, baton_names_gguf_deepseek,
+    baton_names_gguf_lfm2, baton_names_gguf_granite_hybrid, baton_names_gguf_nemotron;
 
 /* The weights of dense modules of sentence-transformers. */
 enum { BATON_N_DENSE_MODULES = 4 };

@@ -198,6 +198,43 @@ const struct baton_tensor_names baton_names_gguf_deepseek = {
     NAMES, .has_late_layers = true,
     .lists = {LIST(top), LIST(deepseek_rows), LIST(gated_mlp), LIST(experts)}};
 
+static const struct baton_tensor_row short_rows[] = {
+    {TENSOR("token_embd_norm.weight", FINAL_NORM)}, /* whatever its name says */
+    {OF_STATE("shortconv.in_proj.weight", QKV)},
+    {OF_STATE("shortconv.out_proj.weight", OUT)},
+    {TENSOR("shortconv.conv.weight", TAPS), .transposed = true},
+    {TENSOR("exp_probs_b.bias", SCORE_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gguf_lfm2 = {
+    NAMES,
+    .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(gated_mlp), LIST(experts), LIST(short_rows)}};
+
+static const struct baton_tensor_row mamba_rows[] = {
+    {OF_STATE("ssm_in.weight", QKV)},
+    {OF_STATE("ssm_out.weight", OUT)},
+    {TENSOR("ssm_conv1d.weight", TAPS), .transposed = true},
+    {TENSOR("ssm_conv1d.bias", TAPS_BIAS)},
+    {TENSOR("ssm_a", STATE_RATE), .in_heads = true},
+    {TENSOR("ssm_dt.bias", STATE_BIAS)},
+    {TENSOR("ssm_d", STATE_SKIP), .in_heads = true},
+    {TENSOR("ssm_norm.weight", STATE_NORM), .in_heads = true},
+};
+
+const struct baton_tensor_names baton_names_gguf_granite_hybrid = {
+    NAMES,
+    .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(gated_mlp), LIST(experts), LIST(mamba_rows)}};
+
+/* A layer has one part, and one norm before it. */
+static const struct baton_tensor_row nemotron_rows[] = {
+    {TENSOR("attn_norm.weight", MLP_NORM)},
+    {TENSOR("exp_probs_b.bias", SCORE_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gguf_nemotron = {
+    NAMES, .lists = {LIST(top), LIST(nemotron_rows), LIST(norms), LIST(qkv), LIST(whole_mlp),
+                     LIST(experts), LIST(mamba_rows)}};
+
 /* The file's lists of numbers, which its reader makes tensors of layers (gguf/tensors.c). */
 static const struct baton_tensor_row xielu[] = {
     {TENSOR("xielu.alpha_p", XIELU_P)},

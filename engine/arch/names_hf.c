@@ -263,6 +263,93 @@ const struct baton_tensor_names baton_names_granite_moe = {
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts)}};
 
+/* The projections of a layer are z, x, B, C and dt, and mixers of both families differ in their
+ * name alone. */
+#define MAMBA(mixer)                                                                               \
+    {OF_STATE(mixer ".in_proj.weight", QKV)}, {OF_STATE(mixer ".out_proj.weight", OUT)},           \
+        {TENSOR(mixer ".conv1d.weight", TAPS), .transposed = true, .has_third = true},             \
+        {TENSOR(mixer ".conv1d.bias", TAPS_BIAS)}, {TENSOR(mixer ".A_log", STATE_RATE)},           \
+        {TENSOR(mixer ".dt_bias", STATE_BIAS)}, {TENSOR(mixer ".D", STATE_SKIP)},                  \
+    {                                                                                              \
+        TENSOR(mixer ".norm.weight", STATE_NORM)                                                   \
+    }
+
+static const struct baton_tensor_row granite_mamba[] = {MAMBA("mamba")};
+
+const struct baton_tensor_names baton_names_granite_hybrid = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts),
+              LIST(granite_mamba)}};
+
+/* A layer has one part, and one norm before it. */
+static const struct baton_tensor_row nemotron_rows[] = {
+    {TENSOR("embeddings.weight", TOKEN_EMBEDDING)},
+    {TENSOR("norm_f.weight", FINAL_NORM)},
+    {TENSOR("lm_head.weight", HEAD)},
+    {TENSOR("norm.weight", ATTN_NORM)},
+    {TENSOR("norm.weight", MLP_NORM)},
+    {TENSOR("mixer.q_proj.weight", QKV), SLICE(Q)},
+    {TENSOR("mixer.k_proj.weight", QKV), SLICE(K)},
+    {TENSOR("mixer.v_proj.weight", QKV), SLICE(V)},
+    {TENSOR("mixer.q_proj.bias", QKV_BIAS), SLICE(Q)},
+    {TENSOR("mixer.k_proj.bias", QKV_BIAS), SLICE(K)},
+    {TENSOR("mixer.v_proj.bias", QKV_BIAS), SLICE(V)},
+    {TENSOR("mixer.o_proj.weight", OUT)},
+    {TENSOR("mixer.o_proj.bias", OUT_BIAS)},
+    {TENSOR("mixer.up_proj.weight", UP)},
+    {TENSOR("mixer.up_proj.bias", UP_BIAS)},
+    {TENSOR("mixer.down_proj.weight", DOWN)},
+    {TENSOR("mixer.down_proj.bias", DOWN_BIAS)},
+    {TENSOR("mixer.gate.weight", ROUTER)},
+    {TENSOR("mixer.gate.e_score_correction_bias", SCORE_BIAS)},
+    {EXPERTS("mixer.experts.*.up_proj.weight", UP)},
+    {EXPERTS("mixer.experts.*.down_proj.weight", DOWN)},
+    {EXPERTS("mixer.experts.up_proj", UP)}, /* newer files fuse all experts */
+    {EXPERTS("mixer.experts.down_proj", DOWN)},
+    {TENSOR("mixer.shared_experts.up_proj.weight", SHARED_UP)},
+    {TENSOR("mixer.shared_experts.down_proj.weight", SHARED_DOWN)},
+};
+
+static const struct baton_tensor_row nemotron_mamba[] = {MAMBA("mixer")};
+
+const struct baton_tensor_names baton_names_nemotron = {
+    .prefix = "backbone.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(nemotron_rows), LIST(nemotron_mamba)}};
+
+/* ---- LFM2 ---- */
+
+static const struct baton_tensor_row lfm2_rows[] = {
+    {TENSOR("embed_tokens.weight", TOKEN_EMBEDDING)},
+    {TENSOR("embedding_norm.weight", FINAL_NORM)}, /* whatever its name says */
+    {TENSOR("lm_head.weight", HEAD)},
+    {TENSOR("operator_norm.weight", ATTN_NORM)},
+    {TENSOR("ffn_norm.weight", MLP_NORM)},
+    {TENSOR("self_attn.q_proj.weight", QKV), SLICE(Q)},
+    {TENSOR("self_attn.k_proj.weight", QKV), SLICE(K)},
+    {TENSOR("self_attn.v_proj.weight", QKV), SLICE(V)},
+    {TENSOR("self_attn.q_layernorm.weight", Q_NORM)},
+    {TENSOR("self_attn.k_layernorm.weight", K_NORM)},
+    {TENSOR("self_attn.out_proj.weight", OUT)},
+    {OF_STATE("conv.in_proj.weight", QKV)},
+    {OF_STATE("conv.out_proj.weight", OUT)},
+    {TENSOR("conv.conv.weight", TAPS), .transposed = true, .has_third = true},
+    {TENSOR("feed_forward.w1.weight", UP), SLICE(GATE)},
+    {TENSOR("feed_forward.w3.weight", UP), SLICE(UP)},
+    {TENSOR("feed_forward.w2.weight", DOWN)},
+    {TENSOR("feed_forward.gate.weight", ROUTER)},
+    {TENSOR("feed_forward.expert_bias", SCORE_BIAS)},
+    {EXPERTS("feed_forward.experts.*.w1.weight", UP), SLICE(GATE)},
+    {EXPERTS("feed_forward.experts.*.w3.weight", UP), SLICE(UP)},
+    {EXPERTS("feed_forward.experts.*.w2.weight", DOWN)},
+    {EXPERTS("feed_forward.experts.gate_up_proj", UP)}, /* newer files fuse all experts */
+    {EXPERTS("feed_forward.experts.down_proj", DOWN)},
+};
+
+const struct baton_tensor_names baton_names_lfm2 = {
+    .prefix = "model.", .layer_prefix = "layers.", .lists = {LIST(lfm2_rows)}};
+
 /* Plain tensors are stored [in][out], those of MXFP4 blocks by outputs. */
 static const struct baton_tensor_row gpt_oss_experts[] = {
     {TENSOR("mlp.router.weight", ROUTER)},

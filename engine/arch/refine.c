@@ -224,8 +224,8 @@ enum baton_err baton_refine_bert(const CONFIG *config, struct baton_spec *spec,
 
 /* ---- mixtures of experts ---- */
 
-static enum baton_err set_experts(const CONFIG *config, int n_ff, struct baton_spec *spec,
-                                  struct baton_why *why)
+enum baton_err baton_refine_set_experts(const CONFIG *config, int n_ff, struct baton_spec *spec,
+                                        struct baton_why *why)
 {
     if (!config->n_experts)
         return baton_fail(why, BATON_INVALID,
@@ -253,13 +253,13 @@ static enum baton_err set_experts(const CONFIG *config, int n_ff, struct baton_s
 enum baton_err baton_refine_mixtral(const CONFIG *config, struct baton_spec *spec,
                                     struct baton_why *why)
 {
-    return set_experts(config, config->n_ff, spec, why);
+    return baton_refine_set_experts(config, config->n_ff, spec, why);
 }
 
 enum baton_err baton_refine_olmoe(const CONFIG *config, struct baton_spec *spec,
                                   struct baton_why *why)
 {
-    enum baton_err err = set_experts(config, config->n_ff, spec, why);
+    enum baton_err err = baton_refine_set_experts(config, config->n_ff, spec, why);
     spec->moe.renormalises = config->norm_topk_prob;
     return err;
 }
@@ -268,7 +268,7 @@ enum baton_err baton_refine_olmoe(const CONFIG *config, struct baton_spec *spec,
 enum baton_err baton_refine_qwen3_moe(const CONFIG *config, struct baton_spec *spec,
                                       struct baton_why *why)
 {
-    enum baton_err err = set_experts(config, config->moe_n_ff, spec, why);
+    enum baton_err err = baton_refine_set_experts(config, config->moe_n_ff, spec, why);
     spec->moe.renormalises = config->norm_topk_prob;
     for (int i = 0; i < spec->n_layers && !err; i++)
         if (config->is_dense[i] || (i + 1) % config->decoder_sparse_step) {
@@ -293,32 +293,9 @@ enum baton_err baton_refine_granitemoe(const CONFIG *config, struct baton_spec *
 {
     enum baton_err err = baton_refine_granite(config, spec, why);
     if (!err)
-        err = set_experts(config, config->n_ff, spec, why);
+        err = baton_refine_set_experts(config, config->n_ff, spec, why);
     spec->moe.n_ff_shared = config->shared_mlp_n_ff;
     return err;
-}
-
-/* A model without experts has its shared expert alone, as a plain MLP. Unlike Granite's own, these
- * models do not rotate unless position_embedding_type says so. */
-enum baton_err baton_refine_granitemoehybrid(const CONFIG *config, struct baton_spec *spec,
-                                             struct baton_why *why)
-{
-    if (!config->n_layer_types)
-        return baton_fail(why, BATON_INVALID,
-                          "layer_types: must be given; without it all layers are Mamba's, which "
-                          "are not supported");
-    if (!config->position_embedding_type[0])
-        for (int i = 0; i < spec->n_layers; i++)
-            spec->layers[i].rope = -1;
-    if (config->n_experts)
-        return baton_refine_granitemoe(config, spec, why);
-    if (!config->shared_mlp_n_ff)
-        return baton_fail(why, BATON_INVALID,
-                          "shared_intermediate_size: must be given, a whole number in 1..%d",
-                          BATON_MAX_WIDTH);
-    for (int i = 0; i < spec->n_layers; i++)
-        spec->layers[i].n_ff = config->shared_mlp_n_ff;
-    return baton_refine_granite(config, spec, why);
 }
 
 enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spec,
@@ -339,7 +316,7 @@ enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spe
     spec->has_sinks = true;
     spec->has_mlp_bias = true;
     spec->has_router_bias = true;
-    return set_experts(config, config->n_ff, spec, why);
+    return baton_refine_set_experts(config, config->n_ff, spec, why);
 }
 
 /* The scale of a token's embedding is Gemma's. Gemma 4 does not scale scores: the norms' weights of
@@ -359,7 +336,7 @@ enum baton_err baton_refine_gemma4(const CONFIG *config, struct baton_spec *spec
     spec->n_per_layer = config->n_per_layer;
     if (!config->moe_block)
         return BATON_OK;
-    enum baton_err err = set_experts(config, config->moe_n_ff, spec, why);
+    enum baton_err err = baton_refine_set_experts(config, config->moe_n_ff, spec, why);
     spec->moe.n_ff_shared = config->n_ff;
     spec->moe.is_beside = true;
     return err;
@@ -395,7 +372,7 @@ enum baton_err baton_refine_nomic(const CONFIG *config, struct baton_spec *spec,
     spec->has_qkv_bias = spec->has_out_bias = config->qkv_bias;
     if (err || !config->moe_interval || !config->n_experts)
         return err;
-    err = set_experts(config, config->n_ff, spec, why);
+    err = baton_refine_set_experts(config, config->n_ff, spec, why);
     spec->moe.renormalises = config->norm_topk_prob;
     spec->moe.has_no_biases = true;
     spec->moe.has_one_bias = !config->gguf_names;

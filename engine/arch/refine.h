@@ -60,10 +60,16 @@ BATON_REFINE(qwen_hybrid);
 BATON_REFINE(qwen_hybrid_moe);
 /* Granite's multipliers, experts, a shared expert. */
 BATON_REFINE(granitemoe);
-/* The same, or a plain MLP under the shared expert's names; often no rotation. */
+/* The same, or a plain MLP under the shared expert's names; Mamba layers; often no rotation. */
 BATON_REFINE(granitemoehybrid);
 /* Latent attention; routers with sigmoids, biases and groups. */
 BATON_REFINE(latents);
+/* Short convolutions in most layers, and a rule for F. */
+BATON_REFINE(lfm2);
+/* The same, with experts in all layers but the first ones. */
+BATON_REFINE(lfm2_moe);
+/* Layers of one part each. */
+BATON_REFINE(nemotron_h);
 /* Variants that are not computed. */
 BATON_REFINE(bert);
 /* Likewise; a plain or a gated MLP, experts in some layers. */
@@ -77,5 +83,10 @@ BATON_REFINE(gpt_oss);
 enum baton_err baton_latent_heads(const struct baton_model_config *config,
                                   struct baton_layer_spec *layer,
                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* Makes all layers mixtures of experts of width n_ff, whose weights are renormalised. */
+enum baton_err baton_refine_set_experts(const struct baton_model_config *config, int n_ff,
+                                        struct baton_spec *spec,
+                                        struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -65,13 +65,17 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
     enum baton_err err = check_range("KV heads", of->n_kv_heads, BATON_MAX_WIDTH, why);
     if (!err)
         err = check_range("head dimension", of->head_dim, BATON_MAX_WIDTH, why);
-    if (!err && !of->is_moe)
+    if (!err && !of->is_moe && !of->has_no_ff)
         err = check_range("feed-forward width", of->n_ff, BATON_MAX_WIDTH, why);
     if (!err && (of->n_latent < 0 || of->n_latent > of->head_dim))
         return baton_fail(why, BATON_INVALID, "layer %d: values of %d are no part of keys of %d",
                           layer, of->n_latent, of->head_dim);
     if (err)
         return err;
+    if ((of->mixer == BATON_MIXER_NONE && (of->has_no_ff || of->kv_from != -1)) ||
+        ((of->mixer == BATON_MIXER_NONE || of->has_no_ff) && spec->form != BATON_BLOCK_PRE))
+        return baton_fail(why, BATON_INVALID, "layer %d: has no part, or one of a wrong form",
+                          layer);
     if ((int64_t)spec->n_heads * of->head_dim > BATON_MAX_WIDTH)
         return baton_fail(why, BATON_INVALID,
                           "num_attention_heads: %d heads of head_dim %d are wider than %d",
@@ -84,33 +88,57 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
         return baton_fail(why, BATON_INVALID,
                           "layer %d: its rotation does not fit heads of %d elements", layer,
                           of->head_dim);
-    return check_kv_from(spec, layer, why);
+    return of->mixer == BATON_MIXER_NONE ? BATON_OK : check_kv_from(spec, layer, why);
 }
 
-/* The kernels take whole columns and keys by fours; the pool has one class of blocks beside those
- * of all positions. */
+/* Whether heads of keys fit those of values; the kernels take keys by fours. */
+static bool heads_fit(const struct baton_state_spec *state, bool is_short)
+{
+    if (is_short)
+        return state->n_heads == 1 && !state->n_key_heads && !state->n_keys;
+    return state->n_key_heads >= 1 && state->n_heads >= 1 &&
+           state->n_heads % state->n_key_heads == 0 && state->n_keys >= 4 && state->n_keys % 4 == 0;
+}
+
+/* Whether a state of this kind has sizes that kernels take, and fits into a message. */
+static bool state_fits(const struct baton_state_spec *state, bool is_short)
+{
+    int64_t n_columns = ((int64_t)state->n_values + BATON_STATE_COLUMNS - 1) / BATON_STATE_COLUMNS *
+                        BATON_STATE_COLUMNS;
+    return heads_fit(state, is_short) && state->n_taps >= 2 &&
+           state->n_taps <= BATON_STATE_MAX_TAPS && state->n_values >= 1 &&
+           (int64_t)state->n_heads * state->n_values <= BATON_MAX_WIDTH &&
+           (int64_t)state->n_key_heads * state->n_keys <= BATON_MAX_WIDTH &&
+           (int64_t)state->n_keys * state->n_values <= BATON_MAX_WIDTH &&
+           (int64_t)state->n_heads * n_columns * state->n_keys +
+                   (int64_t)state->n_taps * baton_state_n_channels(state) <=
+               BATON_MAX_STATE;
+}
+
+/* The pool has one class of blocks beside those of all positions, and a model one kind of state. */
 static enum baton_err check_state(const struct baton_spec *spec, struct baton_why *why)
 {
     const struct baton_state_spec *state = &spec->state;
-    bool has_window = false, has_state = false;
+    int mixer = BATON_MIXER_ATTENTION;
+    bool has_window = false, has_attention = false, differ = false;
     for (int i = 0; i < spec->n_layers; i++) {
         has_window |= spec->layers[i].window > 0;
-        has_state |= baton_spec_has_state(spec, i);
+        has_attention |= spec->layers[i].mixer == BATON_MIXER_ATTENTION;
+        if (!baton_spec_has_state(spec, i))
+            continue;
+        differ |= mixer != BATON_MIXER_ATTENTION && (int)spec->layers[i].mixer != mixer;
+        mixer = (int)spec->layers[i].mixer;
     }
-    if (!has_state)
+    if (mixer == BATON_MIXER_ATTENTION)
         return BATON_OK;
-    if (has_window)
+    if (!has_attention)
         return baton_fail(why, BATON_INVALID,
-                          "layers with a window beside layers with a state are not supported");
-    if (state->n_taps < 2 || state->n_taps > BATON_STATE_MAX_TAPS || state->n_key_heads < 1 ||
-        state->n_heads < 1 || state->n_heads % state->n_key_heads || state->n_keys < 4 ||
-        state->n_keys % 4 || state->n_values < 1 || state->n_values % BATON_STATE_COLUMNS ||
-        (int64_t)state->n_heads * state->n_values > BATON_MAX_WIDTH ||
-        (int64_t)state->n_key_heads * state->n_keys > BATON_MAX_WIDTH ||
-        (int64_t)state->n_keys * state->n_values > BATON_MAX_WIDTH ||
-        (int64_t)state->n_heads * state->n_values * state->n_keys +
-                (int64_t)state->n_taps * baton_state_n_channels(state) >
-            BATON_MAX_STATE)
+                          "layer_types: one layer at least must have attention");
+    if (has_window || differ)
+        return baton_fail(why, BATON_INVALID,
+                          "layers with a state beside layers with %s are not supported",
+                          has_window ? "a window" : "another kind of it");
+    if (!state_fits(state, mixer == BATON_MIXER_SHORT))
         return baton_fail(why, BATON_INVALID,
                           "state: %d heads of %d values, %d of %d keys and %d taps are not "
                           "supported",

@@ -78,7 +78,10 @@ enum { BATON_MAX_ROTATED = 512, BATON_MAX_ROPES = 2 };
 /* How a layer mixes its positions: what A is in the forms above. */
 enum baton_mixer {
     BATON_MIXER_ATTENTION,
-    BATON_MIXER_DELTA /* a gated delta net (struct baton_state_spec) */
+    BATON_MIXER_DELTA, /* a gated delta net; this and the next two keep a baton_state_spec */
+    BATON_MIXER_MAMBA, /* Mamba-2 */
+    BATON_MIXER_SHORT, /* a short convolution */
+    BATON_MIXER_NONE   /* PRE only: the layer is its feed-forward part */
 };
 
 /* A rotary embedding: pair i (x[i], x[i + n_rotated / 2]) of a head turns by position * inverse[i];
@@ -99,34 +102,47 @@ struct baton_layer_spec {
     int window;           /* a position sees the last `window` positions, itself included, and an
                              encoder's as many after it; 0: all */
     int rope;             /* index of spec.ropes; -1: none */
-    int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one */
+    int kv_from;          /* the layer whose K and V it reads: itself, or an earlier one; -1: NONE,
+                             which keeps nothing */
     bool is_moe;          /* its feed-forward part is a mixture of experts */
+    bool has_no_ff;       /* PRE only: the layer is its mixer */
     bool values_are_keys; /* V is K's projection, before K's norm and rotation */
     enum baton_mixer mixer; /* without attention it has no use for the others but n_ff and is_moe */
 };
 
 /* The most floats that a layer keeps: they have to fit into one message (common/wire/frame.h). */
-enum { BATON_MAX_STATE = (1 << 20) - 16 };
+enum { BATON_MAX_STATE = (2 << 20) - 16 };
 
 /* What the kernels take: taps, and whole columns of values. */
 enum { BATON_STATE_MAX_TAPS = 4, BATON_STATE_COLUMNS = 16 };
 
-/* Layers that keep a state of fixed size instead of K and V. A row's projections are q and k
- * [n_key_heads][n_keys], v and z [n_heads][n_values], b and a [n_heads], in this order. q, k and v
- * go through a short convolution and silu; q and k are then divided by their length, and q by
- * n_keys^1/2. Value head h has the state S, and
+/* Layers that keep a state of fixed size instead of K and V (engine/kernels/recurrent). Parts of a
+ * row's projections go through a short convolution.
  *
- *     decay = exp(-exp(A) softplus(a + bias)), write = sigmoid(b)       (engine/kernels/recurrent)
- *     result = norm(scan of q, k, v) * silu(z)
+ * DELTA (Yang et al., "Gated Delta Networks", 2024): q and k [n_key_heads][n_keys], v and z
+ * [n_heads][n_values], b and a [n_heads], in this order. q, k and v are convolved, with silu; q and
+ * k are then divided by their length, and q by n_keys^1/2. Value head h has the state S, and
  *
- * (Yang et al., "Gated Delta Networks", 2024). */
+ *     decay = exp(-exp(A) softplus(a + bias)), write = sigmoid(b)
+ *     result = norm(scan of q, k, v by the delta rule) * silu(z), where the norm is a head's
+ *
+ * MAMBA (Dao and Gu, "Transformers are SSMs", 2024): x [n_heads][n_values], B and C
+ * [n_key_heads][n_keys], z like x, dt [n_heads]. x, B and C are convolved, with silu, and
+ *
+ *     write = clamp(softplus(dt + bias)), decay = exp(-exp(A) write)
+ *     result = norm((scan of C, B, x + D x) * silu(z)), where the norm is a key head's
+ *
+ * SHORT (Liquid AI's LFM2): b, g and u [n_values], where n_heads is 1 and n_key_heads and n_keys
+ * are 0: result = g * convolution of b u. */
 struct baton_state_spec {
     int n_taps;      /* of the convolution */
     int n_key_heads; /* they divide n_heads */
     int n_heads;     /* of values */
     int n_keys, n_values;
-    bool is_tiled;     /* value head h has key head h % n_key_heads; else h / (heads of a key) */
-    bool has_log_rate; /* the checkpoint has A; else -exp(A) */
+    bool is_tiled;      /* value head h has key head h % n_key_heads; else h / (heads of a key) */
+    bool has_log_rate;  /* the checkpoint has A; else -exp(A) */
+    bool has_taps_bias; /* the convolution adds a number to each channel */
+    float least_write, most_write; /* MAMBA's clamp; 0 and infinity: none */
 };
 
 /* Layers whose K and V are made of one latent row of a position (DeepSeek-AI, "DeepSeek-V2", 2024,
@@ -225,10 +241,11 @@ struct baton_spec {
 /* Whether a layer keeps a state instead of K and V. */
 static inline bool baton_spec_has_state(const struct baton_spec *spec, int layer)
 {
-    return spec->layers[layer].mixer != BATON_MIXER_ATTENTION;
+    return spec->layers[layer].mixer != BATON_MIXER_ATTENTION &&
+           spec->layers[layer].mixer != BATON_MIXER_NONE;
 }
 
-/* Channels of the convolution: q, k and v. */
+/* Channels of the convolution, of which a SHORT one's have neither q nor k. */
 static inline int baton_state_n_channels(const struct baton_state_spec *state)
 {
     return 2 * state->n_key_heads * state->n_keys + state->n_heads * state->n_values;
@@ -245,6 +262,8 @@ static inline int baton_spec_q_width(const struct baton_spec *spec, int layer)
 {
     if (spec->latent.n_rank)
         return spec->n_heads * spec->latent.n_values;
+    if (spec->layers[layer].mixer == BATON_MIXER_NONE)
+        return 0;
     return baton_spec_has_state(spec, layer) ? baton_state_width(&spec->state)
                                              : spec->n_heads * spec->layers[layer].head_dim;
 }
@@ -309,8 +328,18 @@ static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
     int n_q = baton_spec_q_width(spec, layer);
     if (spec->latent.n_rank)
         return (spec->latent.n_q_rank ? spec->latent.n_q_rank : baton_latent_q_width(spec)) + n_kv;
-    if (baton_spec_has_state(spec, layer))
+    switch (spec->layers[layer].mixer) {
+    case BATON_MIXER_DELTA:
         return baton_state_n_channels(state) + n_q + 2 * state->n_heads;
+    case BATON_MIXER_MAMBA:
+        return baton_state_n_channels(state) + n_q + state->n_heads;
+    case BATON_MIXER_SHORT:
+        return 3 * n_q;
+    case BATON_MIXER_NONE:
+        return 0;
+    case BATON_MIXER_ATTENTION:
+        break;
+    }
     return (spec->has_out_gate ? 2 : 1) * n_q +
            (spec->layers[layer].values_are_keys ? 1 : 2) * n_kv;
 }

@@ -42,6 +42,8 @@ double baton_spec_ff_weights(const struct baton_spec *spec, int layer, double n_
 {
     const struct baton_moe_spec *moe = &spec->moe;
     double n_input = 2.0 * spec->n_per_layer * spec->n_embd;
+    if (spec->layers[layer].has_no_ff)
+        return 0;
     if (!spec->layers[layer].is_moe)
         return n_input + dense_weights(spec, spec->layers[layer].n_ff);
     int n_router = moe->n_experts + moe->has_shared_gate;

@@ -209,6 +209,25 @@ static void list_parts(const struct baton_state_spec *state, struct part parts[N
         parts[i] = (struct part){first, sizes[i]};
 }
 
+static void add_slice(struct baton_named_tensor *tensor, int first, int n)
+{
+    tensor->slices[tensor->n_slices++] =
+        (struct baton_tensor_slice){.first = first, .n = n, .order = {.first = tensor->n_rows}};
+    tensor->n_rows += n;
+}
+
+/* Splits a tensor of all projections: MAMBA's has z before the rest. */
+static void split_whole_state(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    int n_channels = baton_state_n_channels(&spec->state), width = baton_state_width(&spec->state);
+    if (spec->layers[tensor->layer].mixer != BATON_MIXER_MAMBA)
+        return;
+    tensor->n_slices = tensor->n_rows = 0;
+    add_slice(tensor, n_channels, width);
+    add_slice(tensor, 0, n_channels);
+    add_slice(tensor, n_channels + width, spec->state.n_heads);
+}
+
 /* The parts, from one on, that a tensor of a layer with a state holds one after the other, or key
  * head by key head. */
 static void split_state(const struct baton_spec *spec, struct baton_named_tensor *tensor)
@@ -223,16 +242,11 @@ static void split_state(const struct baton_spec *spec, struct baton_named_tensor
     int n_heads = spec->state.n_key_heads, first = of_slice[slice].first;
     struct part parts[N_PARTS];
     list_parts(&spec->state, parts);
-    tensor->n_rows = 0;
-    tensor->n_slices = of_slice[slice].n;
-    for (int i = 0; i < tensor->n_slices; i++) {
-        tensor->slices[i] = (struct baton_tensor_slice){
-            .first = parts[first + i].first,
-            .n = parts[first + i].n,
-            .order = {.first = by_heads ? tensor->n_rows / n_heads : tensor->n_rows}};
-        tensor->n_rows += parts[first + i].n;
-    }
+    tensor->n_slices = tensor->n_rows = 0;
+    for (int i = 0; i < of_slice[slice].n; i++)
+        add_slice(tensor, parts[first + i].first, parts[first + i].n);
     for (int i = 0; by_heads && i < tensor->n_slices; i++) {
+        tensor->slices[i].order.first /= n_heads;
         tensor->slices[i].order.head_dim = tensor->slices[i].n / n_heads;
         tensor->slices[i].order.step = tensor->n_rows / n_heads;
     }
@@ -343,7 +357,7 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
     if (split_latent(spec, &tensor))
         return tensor;
     if (row->of_state && is_qkv) {
-        split_state(spec, &tensor);
+        (slice == BATON_SLICE_ALL ? split_whole_state : split_state)(spec, &tensor);
         return tensor;
     }
     if (is_qkv && slice == BATON_SLICE_ALL)
@@ -376,6 +390,11 @@ int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_t
     if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
         shape[1] = spec->layers[tensor->layer].head_dim;
         shape[0] = tensor->n_rows / shape[1];
+        return 2;
+    }
+    if (tensor->row->in_heads) { /* of keys, where it is as wide as all values */
+        shape[0] = tensor->n_rows == spec->state.n_heads ? tensor->n_rows : spec->state.n_key_heads;
+        shape[1] = tensor->n_rows / shape[0];
         return 2;
     }
     if (tensor->n_experts)

@@ -59,6 +59,7 @@ struct baton_tensor_row {
     bool is_flat;    /* experts: stored with no dimension of their own, [E n_rows][n_columns] */
     bool of_state;   /* QKV and OUT of a layer with a state; else of attention */
     bool has_third;  /* stored with a dimension of 1 between the others */
+    bool in_heads;   /* a vector that is stored head by head, with two dimensions */
     bool is_bare;    /* outside of the layers: its name has no prefix */
     const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
                            their scales [..][32 columns]; NULL: the tensor holds plain numbers */

@@ -173,7 +173,7 @@ void baton_forward_attend(struct baton_forward *forward, int layer)
     const struct baton_spec *spec = &forward->model->spec;
     struct layer_loop loop = {
         .forward = forward, .layer = layer, .n_heads = spec->n_heads / count_group(spec, layer)};
-    if (baton_spec_has_state(spec, layer))
+    if (spec->layers[layer].mixer != BATON_MIXER_ATTENTION)
         return;
     baton_pool_run(forward->pool, share_out(&loop), attend_item, &loop);
     if (spec->has_out_gate)

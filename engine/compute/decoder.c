@@ -87,6 +87,8 @@ static const float *norm_input(struct baton_forward *forward, const struct baton
 void baton_decoder_qkv(struct baton_forward *forward, int layer)
 {
     const struct baton_attention *attention = &forward->model->layers[layer].attention;
+    if (forward->model->spec.layers[layer].mixer == BATON_MIXER_NONE)
+        return;
     const float *in = norm_input(forward, &attention->norm);
     multiply_adapted(forward, layer, BATON_ADAPTED_QKV, in, forward->qkv, store);
     if (baton_spec_has_state(&forward->model->spec, layer))
@@ -145,13 +147,15 @@ static void run_mlp(struct baton_forward *forward, int layer, const float *in, f
     down_to(forward, layer, out, epilogue);
 }
 
-/* Form PRE: the MLP reads x after the attention's result joined it. */
+/* Form PRE: the MLP reads x after the attention's result joined it. A layer may lack either. */
 static void finish_pre(struct baton_forward *forward, int layer)
 {
     const struct baton_model *model = forward->model;
-    attn_out_to(forward, layer, forward->x, add(model));
-    run_mlp(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm), forward->x,
-            add(model));
+    if (model->spec.layers[layer].mixer != BATON_MIXER_NONE)
+        attn_out_to(forward, layer, forward->x, add(model));
+    if (!model->spec.layers[layer].has_no_ff)
+        run_mlp(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm), forward->x,
+                add(model));
 }
 
 /* Form PARALLEL: both parts read x as it was before either. The norm is therefore taken before the

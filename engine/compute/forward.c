@@ -53,7 +53,7 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
 }
 
 /* The arrays of rows. This list is the only place with the width of each. */
-enum { N_ROW_ARRAYS = 14 };
+enum { N_ROW_ARRAYS = 15 };
 
 struct row_array {
     float **array;
@@ -89,6 +89,7 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
         {&forward->attn_out, (size_t)baton_spec_most_q_width(spec),
          has_state ? (size_t)baton_spec_q_width(spec, forward->last_common) : 0},
         {&forward->state_keys, 2 * (size_t)spec->state.n_key_heads * (size_t)spec->state.n_keys, 0},
+        {&forward->state_gates, 2 * (size_t)spec->state.n_heads, 0},
         {&forward->hidden, hidden_width(spec), 0},
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
         {&forward->per_layer, per_layer, per_layer},

@@ -37,15 +37,16 @@ struct baton_forward {
     int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
-    float *qkv;        /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
-    float *attn_out;   /* [n_rows][H D] the result of attention */
-    float *hidden;     /* [n_rows][F] */
-    float *branch;     /* [n_rows][C] a part's result that is normed before it joins x */
-    float *per_layer;  /* [n_rows][L][P] tokens' inputs to the layers */
-    float *rotations;  /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
-    float *state_keys; /* [key heads][n_rows][2][n_keys] queries and keys of layers with a state */
-    float *state_tail; /* of a convolution that is computed again */
-    float *ones;       /* [n_heads][n_values] of a state */
+    float *qkv;         /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
+    float *attn_out;    /* [n_rows][H D] the result of attention */
+    float *hidden;      /* [n_rows][F] */
+    float *branch;      /* [n_rows][C] a part's result that is normed before it joins x */
+    float *per_layer;   /* [n_rows][L][P] tokens' inputs to the layers */
+    float *rotations;   /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
+    float *state_keys;  /* [key heads][n_rows][2][n_keys] queries and keys of layers with a state */
+    float *state_gates; /* [n_rows][2][heads] write and decay */
+    float *state_tail;  /* of a convolution that is computed again */
+    float *ones;        /* [n_heads][n_values] of a state */
     struct baton_latent_state latent;   /* of layers with latents */
     void *quantized;                    /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe;         /* of layers that are mixtures of experts */

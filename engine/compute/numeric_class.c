@@ -332,6 +332,14 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
     free(blocks);
 }
 
+static bool has_delta_rule(const struct baton_spec *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].mixer == BATON_MIXER_DELTA)
+            return true;
+    return false;
+}
+
 /* A convolution and a scan of a few rows, and the functions of the C library that make gates. */
 static void add_state(struct probe *probe)
 {
@@ -367,7 +375,7 @@ static void add_state(struct probe *probe)
                                         .gate_stride = 1,
                                         .n_rows = N_ROWS,
                                         .n_keys = KEYS,
-                                        .has_delta_rule = true};
+                                        .has_delta_rule = has_delta_rule(&probe->model->spec)};
         kernels->scan(&scan, 0, N);
         add_floats(probe, gates, N_CALLS);
         add_floats(probe, x, (size_t)N_ROWS * N);

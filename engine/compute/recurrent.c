@@ -13,14 +13,36 @@ _Static_assert((int)BATON_STATE_MAX_TAPS == BATON_MAX_TAPS &&
                    (int)BATON_STATE_COLUMNS == BATON_SCAN_COLUMNS,
                "a spec has the kernels' limits");
 
+/* The first floats of a row's parts in its projections (spec.h). q and k are C and B of MAMBA. */
+struct parts {
+    size_t q, k, v, z, gates;
+};
+
 /* The sequences of a forward, each with its neighbouring rows from groups[i] on. */
 struct state_loop {
     struct baton_forward *forward;
     const struct baton_attention *weights;
     const struct baton_state_spec *state;
+    enum baton_mixer mixer;
+    struct parts parts;
     int layer, n_groups, n_slices;
     size_t width; /* of a row's projections */
 };
+
+static struct parts parts_of(const struct baton_state_spec *state, enum baton_mixer mixer)
+{
+    size_t n_keys = (size_t)state->n_key_heads * (size_t)state->n_keys,
+           n_channels = (size_t)baton_state_n_channels(state),
+           n_values = (size_t)baton_state_width(state);
+    struct parts parts = {
+        .k = n_keys, .v = 2 * n_keys, .z = n_channels, .gates = n_channels + n_values};
+    if (mixer == BATON_MIXER_MAMBA) {
+        parts.v = 0;
+        parts.k = n_values;
+        parts.q = n_values + n_keys;
+    }
+    return parts;
+}
 
 static int end_of(const struct baton_forward *forward, int first)
 {
@@ -36,6 +58,8 @@ static struct state_loop loop_over(struct baton_forward *forward, int layer)
     struct state_loop loop = {.forward = forward,
                               .weights = &forward->model->layers[layer].attention,
                               .state = &spec->state,
+                              .mixer = spec->layers[layer].mixer,
+                              .parts = parts_of(&spec->state, spec->layers[layer].mixer),
                               .layer = layer,
                               .width = (size_t)baton_spec_qkv_width(spec, layer)};
     for (int r = 0; r < forward->n_rows; r = end_of(forward, r))
@@ -100,10 +124,11 @@ static void convolve_slice(const struct state_loop *loop, int first_row, float *
                                           .x_stride = loop->width,
                                           .tail = tail,
                                           .weights = loop->weights->taps,
+                                          .bias = loop->weights->taps_bias,
                                           .n_rows = end_of(forward, first_row) - first_row,
                                           .n_taps = loop->state->n_taps,
                                           .n_channels = n_channels,
-                                          .has_silu = true};
+                                          .has_silu = loop->mixer != BATON_MIXER_SHORT};
     end = end < n_channels ? end : n_channels;
     if (rows)
         keep_dropped(loop, job.x, job.n_rows, rows, first, end);
@@ -138,50 +163,80 @@ static float softplus(float x)
     return x > 20 ? x : log1pf(expf(x));
 }
 
-/* Divides the heads by their length, and lays q and k of a head side by side: rows of all heads lie
- * far apart, on the same sets of the cache. */
-static void place_keys(const struct state_loop *loop, int row, float *heads, int is_k)
+/* Divides the heads by their length, those of q by n_keys^1/2 as well. */
+static void normalise(const struct state_loop *loop, float *heads, bool is_k)
 {
     const struct baton_state_spec *state = loop->state;
-    size_t n = (size_t)state->n_keys, n_rows = (size_t)loop->forward->n_rows;
     float scale = 1 / sqrtf((float)state->n_keys);
     scale *= is_k ? 1 : scale;
     loop->forward->kernels->norm_heads(BATON_RMS_NORM, heads, NULL, 0, state->n_key_heads,
                                        state->n_keys, 1e-6F / (float)state->n_keys);
-    for (size_t h = 0; h < (size_t)state->n_key_heads; h++) {
-        float *to = loop->forward->state_keys + ((h * n_rows + (size_t)row) * 2 + is_k) * n;
-        for (size_t i = 0; i < n; i++)
-            to[i] = heads[h * n + i] * scale;
-    }
+    for (int i = 0; i < state->n_key_heads * state->n_keys; i++)
+        heads[i] *= scale;
 }
 
-/* b becomes write and a becomes decay; neither changes a state that has gone through the row. */
-static void set_gates(const struct state_loop *loop, float *b, float *a, bool again)
+/* Lays q and k of a head side by side: rows of all heads lie far apart, on the same sets of the
+ * cache. */
+static void place_keys(const struct state_loop *loop, int row, const float *heads, bool is_k)
+{
+    size_t n = (size_t)loop->state->n_keys, n_rows = (size_t)loop->forward->n_rows;
+    for (size_t h = 0; h < (size_t)loop->state->n_key_heads; h++)
+        memcpy(loop->forward->state_keys + ((h * n_rows + (size_t)row) * 2 + is_k) * n,
+               heads + h * n, n * sizeof *heads);
+}
+
+static float clamp(float x, float least, float most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+/* Makes write and decay of the row's last projections. */
+static void set_gates(const struct state_loop *loop, int row)
 {
     const struct baton_state_spec *state = loop->state;
+    const float *b = projections(loop, row) + loop->parts.gates,
+                *a = loop->mixer == BATON_MIXER_DELTA ? b + state->n_heads : b;
+    float *write = loop->forward->state_gates + (size_t)row * 2 * (size_t)state->n_heads,
+          *decay = write + state->n_heads;
     for (int h = 0; h < state->n_heads; h++) {
         float stored = loop->weights->state_rate[h];
         float rate = state->has_log_rate ? -expf(stored) : stored;
-        float decay = expf(rate * softplus(a[h] + loop->weights->state_bias[h]));
-        b[h] = again ? 0 : 1 / (1 + expf(-b[h]));
-        a[h] = again ? 1 : decay;
+        float step = softplus(a[h] + loop->weights->state_bias[h]);
+        if (loop->mixer == BATON_MIXER_MAMBA)
+            step = clamp(step, state->least_write, state->most_write);
+        write[h] = loop->mixer == BATON_MIXER_MAMBA ? step : 1 / (1 + expf(-b[h]));
+        decay[h] = expf(rate * step);
+    }
+}
+
+/* Neither gate changes a state that has gone through the row. */
+static void open_gates(const struct state_loop *loop, int row)
+{
+    size_t n_heads = (size_t)loop->state->n_heads;
+    float *write = loop->forward->state_gates + (size_t)row * 2 * n_heads;
+    for (size_t h = 0; h < n_heads; h++) {
+        write[h] = 0;
+        write[n_heads + h] = 1;
     }
 }
 
 static void prepare_rows(void *arg, int item, int worker)
 {
     const struct state_loop *loop = arg;
-    const struct baton_state_spec *state = loop->state;
     int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    int n_keys = state->n_key_heads * state->n_keys,
-        gates = baton_state_n_channels(state) + baton_state_width(state);
     (void)worker;
     for (int r = first; r < end && r < loop->forward->n_rows; r++) {
-        float *row = projections(loop, r);
+        float *q = projections(loop, r) + loop->parts.q, *k = projections(loop, r) + loop->parts.k;
+        if (loop->mixer == BATON_MIXER_DELTA) {
+            normalise(loop, q, false);
+            normalise(loop, k, true);
+        }
+        place_keys(loop, r, q, false);
+        place_keys(loop, r, k, true);
+        set_gates(loop, r);
         bool is_first = !r || loop->forward->rows[r - 1].seq != loop->forward->rows[r].seq;
-        place_keys(loop, r, row, 0);
-        place_keys(loop, r, row + n_keys, 1);
-        set_gates(loop, row + gates, row + gates + state->n_heads, is_first && is_again(loop, r));
+        if (is_first && is_again(loop, r))
+            open_gates(loop, r);
     }
 }
 
@@ -199,68 +254,137 @@ static void scan_item(void *arg, int item, int worker)
     const float *keys =
         loop->forward->state_keys +
         ((size_t)key_head * (size_t)loop->forward->n_rows + (size_t)first) * 2 * n_keys;
-    const float *gates = projections(loop, first) + baton_state_n_channels(state) + width;
+    const float *gates = loop->forward->state_gates + (size_t)first * 2 * (size_t)state->n_heads;
     const struct baton_scan job = {
-        .state = floats_of(head_of(loop, first)) + (size_t)h * n_keys * n_values,
+        .state = floats_of(head_of(loop, first)) +
+                 (size_t)h * (baton_state_floats(state) / (size_t)state->n_heads),
         .q = keys,
         .k = keys + n_keys,
         .key_stride = 2 * n_keys,
-        .v =
-            projections(loop, first) + baton_state_n_channels(state) - width + (size_t)h * n_values,
+        .v = projections(loop, first) + loop->parts.v + (size_t)h * n_values,
         .value_stride = loop->width,
         .out = loop->forward->attn_out + (size_t)first * width + (size_t)h * n_values,
         .out_stride = width,
         .write = gates + h,
         .decay = gates + state->n_heads + h,
-        .gate_stride = loop->width,
+        .gate_stride = 2 * (size_t)state->n_heads,
         .n_rows = end_of(loop->forward, first) - first,
         .n_keys = state->n_keys,
-        .has_delta_rule = true};
+        .has_delta_rule = loop->mixer == BATON_MIXER_DELTA};
     (void)worker;
     loop->forward->kernels->scan(&job, 0, state->n_values);
 }
 
 /* ---- the result ---- */
 
-/* attn_out = norm(attn_out) * silu(z), where silu is a convolution of one tap. */
+/* z = silu(z), a convolution of one tap. */
+static void activate(const struct state_loop *loop, float *z)
+{
+    const struct baton_forward *forward = loop->forward;
+    int width = baton_state_width(loop->state);
+    const struct baton_convolution silu = {.x = z,
+                                           .x_stride = loop->width,
+                                           .weights = forward->ones,
+                                           .n_rows = 1,
+                                           .n_taps = 1,
+                                           .n_channels = width,
+                                           .has_silu = true};
+    forward->kernels->convolve(&silu, 0, width);
+}
+
+static void multiply(float *x, const float *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] *= y[i];
+}
+
+/* out = norm(out) * silu(z) */
+static void finish_delta(const struct state_loop *loop, float *row, float *out)
+{
+    const struct baton_state_spec *state = loop->state;
+    float *z = row + loop->parts.z;
+    activate(loop, z);
+    loop->forward->kernels->norm_heads(BATON_RMS_NORM, out, loop->weights->state_norm, 0,
+                                       state->n_heads, state->n_values,
+                                       loop->forward->model->spec.norm_epsilon);
+    multiply(out, z, baton_state_width(state));
+}
+
+/* out = norm((out + D x) * silu(z)) */
+static void finish_mamba(const struct state_loop *loop, float *row, float *out)
+{
+    const struct baton_state_spec *state = loop->state;
+    int width = baton_state_width(state), n_normed = width / state->n_key_heads;
+    const float *x = row + loop->parts.v;
+    float *z = row + loop->parts.z;
+    activate(loop, z);
+    for (int i = 0; i < width; i++)
+        out[i] += loop->weights->state_skip[i / state->n_values] * x[i];
+    multiply(out, z, width);
+    loop->forward->kernels->norm_heads(BATON_RMS_NORM, out, loop->weights->state_norm,
+                                       (size_t)n_normed, state->n_key_heads, n_normed,
+                                       loop->forward->model->spec.norm_epsilon);
+}
+
+/* out = g * the convolution of b u, which lies at b. */
+static void finish_short(const struct state_loop *loop, float *row, float *out)
+{
+    int width = baton_state_width(loop->state);
+    memcpy(out, row, (size_t)width * sizeof *out);
+    multiply(out, row + width, width);
+}
+
 static void finish_rows(void *arg, int item, int worker)
 {
     const struct state_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
-    const struct baton_state_spec *state = loop->state;
     int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    int width = baton_state_width(state);
+    size_t width = (size_t)baton_state_width(loop->state);
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
-        float *out = forward->attn_out + (size_t)r * (size_t)width;
-        float *z = projections(loop, r) + baton_state_n_channels(state);
-        const struct baton_convolution silu = {.x = z,
-                                               .x_stride = loop->width,
-                                               .weights = forward->ones,
-                                               .n_rows = 1,
-                                               .n_taps = 1,
-                                               .n_channels = width,
-                                               .has_silu = true};
-        forward->kernels->convolve(&silu, 0, width);
-        forward->kernels->norm_heads(BATON_RMS_NORM, out, loop->weights->state_norm, 0,
-                                     state->n_heads, state->n_values,
-                                     forward->model->spec.norm_epsilon);
-        for (int i = 0; i < width; i++)
-            out[i] *= z[i];
+        float *out = forward->attn_out + (size_t)r * width;
+        if (loop->mixer == BATON_MIXER_DELTA)
+            finish_delta(loop, projections(loop, r), out);
+        else if (loop->mixer == BATON_MIXER_MAMBA)
+            finish_mamba(loop, projections(loop, r), out);
+        else
+            finish_short(loop, projections(loop, r), out);
     }
+}
+
+/* b = b u, the convolution's input. */
+static void multiply_rows(void *arg, int item, int worker)
+{
+    const struct state_loop *loop = arg;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM,
+        width = baton_state_width(loop->state);
+    (void)worker;
+    for (int r = first; r < end && r < loop->forward->n_rows; r++)
+        multiply(projections(loop, r), projections(loop, r) + 2 * (size_t)width, width);
+}
+
+static void convolve_rows(struct state_loop *loop)
+{
+    struct baton_forward *forward = loop->forward;
+    baton_pool_run(forward->pool, loop->n_groups * loop->n_slices, convolve_item, loop);
+    for (int i = 0; i < loop->n_groups; i++)
+        if (is_again(loop, forward->groups[i]))
+            convolve_again(loop, forward->groups[i]);
 }
 
 void baton_forward_scan(struct baton_forward *forward, int layer)
 {
     struct state_loop loop = loop_over(forward, layer);
     struct baton_pool *pool = forward->pool;
+    bool is_short = loop.mixer == BATON_MIXER_SHORT;
     baton_pool_run(pool, loop.n_groups, begin_group, &loop);
-    baton_pool_run(pool, loop.n_groups * loop.n_slices, convolve_item, &loop);
-    for (int i = 0; i < loop.n_groups; i++)
-        if (is_again(&loop, forward->groups[i]))
-            convolve_again(&loop, forward->groups[i]);
-    baton_forward_share_rows(forward, prepare_rows, &loop);
-    baton_pool_run(pool, loop.n_groups * loop.state->n_heads, scan_item, &loop);
+    if (is_short)
+        baton_forward_share_rows(forward, multiply_rows, &loop);
+    convolve_rows(&loop);
+    if (!is_short) {
+        baton_forward_share_rows(forward, prepare_rows, &loop);
+        baton_pool_run(pool, loop.n_groups * loop.state->n_heads, scan_item, &loop);
+    }
     baton_forward_share_rows(forward, finish_rows, &loop);
     for (int i = 0; i < loop.n_groups; i++) {
         int first = forward->groups[i], last = end_of(forward, first) - 1;

@@ -1,7 +1,7 @@
 /* The state that layers without attention keep of a sequence (arch/spec.h), as a block of the pool.
  *
  *     n_positions   of the text that the state has gone through
- *     S             [n_heads][n_values / 16][n_keys][16] f32
+ *     S             [n_heads][n_values / 16, rounded up][n_keys][16] f32
  *     rows          [n_taps][n_channels] f32, the last rows before the convolution, oldest first:
  *                   one more than it reads, so that the last position can be computed again
  *
@@ -28,7 +28,8 @@ struct baton_state_head {
 
 static inline size_t baton_state_floats(const struct baton_state_spec *state)
 {
-    return (size_t)state->n_heads * (size_t)state->n_keys * (size_t)state->n_values;
+    size_t n_groups = ((size_t)state->n_values + BATON_STATE_COLUMNS - 1) / BATON_STATE_COLUMNS;
+    return (size_t)state->n_heads * (size_t)state->n_keys * n_groups * BATON_STATE_COLUMNS;
 }
 
 static inline size_t baton_state_bytes(const struct baton_state_spec *state)

@@ -38,7 +38,7 @@ struct baton_attention {
 
     /* of a layer with a state (spec.h); qkv and out are its projections */
     float *taps; /* [n_taps][n_channels] */
-    float *state_rate, *state_bias, *state_norm;
+    float *taps_bias, *state_rate, *state_bias, *state_skip, *state_norm;
 
     /* of a layer with latents (spec.h); qkv is its projections */
     float *q_rank_norm, *latent_norm;

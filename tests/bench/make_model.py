@@ -22,7 +22,7 @@ TINY = [f"tiny-{family}" for family in (
     "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss", "granitemoehybrid", "seed_oss",
     "ernie4_5", "arcee", "qwen2_5_vl_text", "qwen3_vl_text", "apertus", "olmo3", "exaone4",
     "hunyuan_v1_dense", "gemma4", "gemma4_moe", "qwen3_5_text", "qwen3_5_moe_text",
-    "qwen3_next")]
+    "qwen3_next", "granitemoehybrid_mamba", "nemotron_h", "lfm2", "lfm2_moe")]
 L, C, F, V, N_CONTEXT = 2, 80, 320, 2560, 256
 
 

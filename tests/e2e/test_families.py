@@ -123,9 +123,10 @@ WAYS = {
 
 
 # The models have windows in some layers or in all, QK norms, sinks, experts, layers that share K
-# and V, heads of several sizes, and a state in place of K and V.
-@pytest.mark.parametrize("name", ("../hybrids/qwen35", "gemma3", "gemma4-26b-a4b", "gemma4-e2b",
-                                  "gpt-oss", "phi3", "qwen3", "qwen3-moe"))
+# and V, heads of several sizes, and a state in place of K and V, or layers with neither.
+@pytest.mark.parametrize("name", ("../hybrids/qwen35", "../hybrids/lfm2",
+                                  "../hybrids/nemotron-h-moe", "gemma3", "gemma4-26b-a4b",
+                                  "gemma4-e2b", "gpt-oss", "phi3", "qwen3", "qwen3-moe"))
 def test_a_request_has_the_same_logits_in_every_way_it_can_run(name):
     prompts = [case["prompt"] for case in cases(name)]
     wanted = None

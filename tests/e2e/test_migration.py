@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from conftest import TEMPLATE
 from fleet import ROOT, SUSPICION, WORDY, Fleet, wait_for
 from kinds import ARGS, CHAT, DECODED, LONG, NAIVE, essence, is_stream, of_stream
@@ -262,9 +263,11 @@ def with_context(name, n_tokens, tmp_path):
     return model
 
 
-def test_a_state_is_made_again_elsewhere(tmp_path):
+@pytest.mark.parametrize("name", ("qwen35", "nemotron-h"))
+def test_a_state_is_made_again_elsewhere(name, tmp_path):
     args = ["--kv-tokens", 4096]
-    with Fleet(model=with_context("../hybrids/qwen35", 1024, tmp_path), worker_args=args) as fleet:
+    with Fleet(model=with_context("../hybrids/" + name, 1024, tmp_path),
+               worker_args=args) as fleet:
         alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
         held = fleet.hold(3)
         fleet.start_worker("decode", "decode-1", args=args)

@@ -53,6 +53,7 @@ def test_the_context_that_is_served_bounds_requests_and_is_agreed_on():
 
 
 def test_prompts_of_a_model_with_states_are_not_split():
-    hybrid = ROOT / "tests/fixtures/hybrids/qwen35"
-    said = refusal("baton-gateway", "--prefill-split", "2", model=hybrid)
-    assert "--prefill-split: must be 1, because layers of this model keep a state" in said
+    for name in "qwen35", "lfm2", "nemotron-h":
+        hybrid = ROOT / "tests/fixtures/hybrids" / name
+        said = refusal("baton-gateway", "--prefill-split", "2", model=hybrid)
+        assert "--prefill-split: must be 1, because layers of this model keep a state" in said

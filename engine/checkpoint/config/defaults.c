@@ -29,6 +29,10 @@
     " {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000}, 'full_attention':"      \
     " {'rope_type': 'proportional', 'partial_rotary_factor': 0.25, 'rope_theta': 1000000}}"
 
+#define LFM2                                                                                       \
+    "{'hidden_act': 'silu', 'norm_eps': 1e-5, 'rope_theta': 1000000,"                              \
+    " 'max_position_embeddings': 128000, 'num_key_value_heads': 8, 'conv_L_cache': 3,"
+
 static const struct {
     const char *model_type, *text;
 } defaults[] = {
@@ -119,7 +123,21 @@ static const struct {
     {"granitemoehybrid",
      "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
      " 'max_position_embeddings': 2048, 'shared_intermediate_size': 1024, 'num_local_experts': 8,"
-     " 'num_experts_per_tok': 2, 'tie_word_embeddings': false}"},
+     " 'num_experts_per_tok': 2, 'mamba_n_heads': 128, 'mamba_n_groups': 1, 'mamba_d_state': 256,"
+     " 'mamba_d_conv': 4, 'mamba_expand': 2, 'mamba_conv_bias': true,"
+     " 'tie_word_embeddings': false}"},
+    {"nemotron_h",
+     "{'mlp_hidden_act': 'relu2', 'layer_norm_epsilon': 1e-5, 'rope_theta': 10000,"
+     " 'max_position_embeddings': 4096, 'head_dim': 128, 'num_key_value_heads': 8,"
+     " 'ssm_state_size': 128, 'mamba_num_heads': 128, 'mamba_head_dim': 64, 'n_groups': 8,"
+     " 'conv_kernel': 4, 'use_conv_bias': true, 'mamba_hidden_act': 'silu', 'n_group': 1,"
+     " 'topk_group': 1, 'n_shared_experts': 1, 'norm_topk_prob': true,"
+     " 'tie_word_embeddings': false}"},
+    {"lfm2", LFM2 " 'block_multiple_of': 256, 'block_ffn_dim_multiplier': 1,"
+                  " 'block_auto_adjust_ff_dim': true}"},
+    {"lfm2_moe", LFM2 " 'num_dense_layers': 2, 'num_experts': 32, 'num_experts_per_tok': 4,"
+                      " 'moe_intermediate_size': 1792, 'use_expert_bias': true,"
+                      " 'routed_scaling_factor': 1, 'norm_topk_prob': true}"},
     {"seed_oss", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
                  " 'max_position_embeddings': 524288, 'num_key_value_heads': 8, 'head_dim': 128,"
                  " 'attention_bias': true, 'tie_word_embeddings': false}"},

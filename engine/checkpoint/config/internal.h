@@ -16,11 +16,20 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
                                              struct baton_model_config *config,
                                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Reads layer_types, attention_layers and attention_types, no_rope_layers, mlp_only_layers and
+/* Reads layer_types and the keys that stand for it, no_rope_layers, mlp_only_layers and
  * per_layer_config. Call it after n_layers is read, which the lists have to match. */
 enum baton_err baton_model_config_read_layers(const struct baton_json *object, const char *prefix,
                                               struct baton_model_config *config,
                                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* The first entry of layer_types that is no attention; "": there is none. */
+const char *baton_model_config_state_type(const struct baton_model_config *config);
+
+/* Reads time_step_limit. */
+enum baton_err baton_model_config_read_time_steps(const struct baton_json *object,
+                                                  const char *prefix,
+                                                  struct baton_model_config *config,
+                                                  struct baton_why *why) BATON_MUST_CHECK;
 
 /* Adds a number or an array of numbers. Ids outside the vocabulary can never be generated and are
  * left out. */

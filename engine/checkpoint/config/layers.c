@@ -18,6 +18,10 @@ static const struct {
     {"full_attention", BATON_LAYER_FULL},
     {"sliding_attention", BATON_LAYER_SLIDING},
     {"linear_attention", BATON_LAYER_LINEAR},
+    {"conv", BATON_LAYER_CONV},
+    {"mamba", BATON_LAYER_MAMBA},
+    {"mlp", BATON_LAYER_MLP}, /* Nemotron-H's layers have one part */
+    {"moe", BATON_LAYER_MOE},
     {"attention", BATON_LAYER_FULL}, /* Granite 4's name */
     {"global", BATON_LAYER_FULL},    /* GPT-Neo's names */
     {"local", BATON_LAYER_SLIDING},
@@ -29,9 +33,7 @@ static enum baton_err refuse_type(const char *prefix, const char *name,
 {
     static const struct {
         const char *name, *meaning;
-    } unserved[] = {{"mamba", "a state space layer"},
-                    {"conv", "a short convolution"},
-                    {"chunked_attention", "attention in chunks"},
+    } unserved[] = {{"chunked_attention", "attention in chunks"},
                     {"recurrent", "a recurrent layer"}};
     const char *given = baton_json_string(value, NULL);
     enum baton_err err =
@@ -66,6 +68,13 @@ static enum baton_err check_length(const CONFIG *config, const char *prefix, con
                       prefix, name, config->n_layers, n);
 }
 
+/* The number of layers, where only a list says it. */
+static void take_length(CONFIG *config, size_t n)
+{
+    if (!config->n_layers && n <= BATON_MAX_LAYERS)
+        config->n_layers = (int)n;
+}
+
 /* Reads layer_types: ["sliding_attention", "full_attention", ..]. */
 static enum baton_err read_types(const struct baton_json *list, const char *prefix,
                                  const char *name, CONFIG *config, struct baton_why *why)
@@ -73,6 +82,7 @@ static enum baton_err read_types(const struct baton_json *list, const char *pref
     enum baton_err err = BATON_OK;
     if (baton_json_kind(list) != BATON_JSON_ARRAY)
         return baton_config_refuse(prefix, name, list, "a list", why);
+    take_length(config, baton_json_size(list));
     config->n_layer_types = 0;
     /* One entry over the maximum is read, so that check_length can report a list that is too
      * long. */
@@ -103,11 +113,58 @@ static enum baton_err read_repeated(const struct baton_json *list, const char *p
     return err ? err : check_length(config, prefix, name, config->n_layer_types, why);
 }
 
+const char *baton_model_config_state_type(const CONFIG *config)
+{
+    for (int i = 0; i < config->n_layer_types; i++)
+        for (size_t k = 0; k < BATON_N_OF(types); k++)
+            if (types[k].type == config->layer_types[i] && types[k].type >= BATON_LAYER_LINEAR)
+                return types[k].name;
+    return "";
+}
+
+/* Reads Nemotron-H's hybrid_override_pattern: "M-*E", a letter a layer. */
+static enum baton_err read_letters(const struct baton_json *value, const char *prefix,
+                                   CONFIG *config, struct baton_why *why)
+{
+    static const char name[] = "hybrid_override_pattern", letters[] = "*M-E";
+    static const enum baton_layer_type kinds[] = {BATON_LAYER_FULL, BATON_LAYER_MAMBA,
+                                                  BATON_LAYER_MLP, BATON_LAYER_MOE};
+    size_t n = 0;
+    const char *text = baton_json_string(value, &n);
+    if (!text || strspn(text, letters) != n)
+        return baton_config_refuse(prefix, name, value, "a text of M, *, - and E", why);
+    take_length(config, n);
+    for (size_t i = 0; i < n && i < BATON_MAX_LAYERS; i++)
+        config->layer_types[i] = (unsigned char)kinds[strchr(letters, text[i]) - letters];
+    config->n_layer_types = n > INT_MAX ? INT_MAX : (int)n;
+    return check_length(config, prefix, name, config->n_layer_types, why);
+}
+
+/* Reads LFM2's full_attn_idxs: [2, 5], the numbers of the layers with attention. */
+static enum baton_err read_attending(const struct baton_json *list, const char *prefix,
+                                     CONFIG *config, struct baton_why *why)
+{
+    static const char name[] = "full_attn_idxs";
+    if (baton_json_kind(list) != BATON_JSON_ARRAY)
+        return baton_config_refuse(prefix, name, list, "a list", why);
+    config->n_layer_types = config->n_layers;
+    memset(config->layer_types, BATON_LAYER_CONV, (size_t)config->n_layers);
+    for (size_t i = 0; i < baton_json_size(list); i++) {
+        const struct baton_json *layer = baton_json_at(list, i);
+        if (!baton_config_is_whole(layer, 0, config->n_layers - 1))
+            return baton_config_refuse(prefix, name, layer, "a list of layers' numbers", why);
+        config->layer_types[baton_json_int(layer)] = BATON_LAYER_FULL;
+    }
+    return BATON_OK;
+}
+
 static enum baton_err read_all_types(const struct baton_json *object, const char *prefix,
                                      CONFIG *config, struct baton_why *why)
 {
     static const char *const lists[] = {"layer_types", "layers_block_type", "attention_layers"};
-    const struct baton_json *repeated = baton_json_get(object, "attention_types");
+    const struct baton_json *repeated = baton_json_get(object, "attention_types"),
+                            *letters = baton_json_get(object, "hybrid_override_pattern"),
+                            *attending = baton_json_get(object, "full_attn_idxs");
     enum baton_err err = BATON_OK;
     bool found = false;
     for (size_t i = 0; i < BATON_N_OF(lists) && !err && !found; i++) {
@@ -118,9 +175,13 @@ static enum baton_err read_all_types(const struct baton_json *object, const char
     }
     if (!found && baton_json_kind(repeated) != BATON_JSON_NULL)
         err = read_repeated(repeated, prefix, "attention_types", config, why);
+    else if (!found && baton_json_kind(letters) != BATON_JSON_NULL)
+        err = read_letters(letters, prefix, config, why);
+    else if (!found && baton_json_kind(attending) != BATON_JSON_NULL)
+        err = read_attending(attending, prefix, config, why);
     config->features &= ~(BATON_FEATURE(LAYER_TYPES) | BATON_FEATURE(LINEAR_LAYERS));
     for (int i = 0; i < config->n_layer_types && !err; i++)
-        if (config->layer_types[i] == BATON_LAYER_LINEAR)
+        if (config->layer_types[i] >= BATON_LAYER_LINEAR)
             config->features |= BATON_FEATURE(LINEAR_LAYERS);
         else if (config->layer_types[i] != BATON_LAYER_FULL)
             config->features |= BATON_FEATURE(LAYER_TYPES);

@@ -78,6 +78,8 @@ static enum baton_err read_object(const struct baton_json *object, const char *p
     if (!err)
         err = baton_model_config_read_layers(object, prefix, config, why);
     if (!err)
+        err = baton_model_config_read_time_steps(object, prefix, config, why);
+    if (!err)
         err = read_direction(object, prefix, config, why);
     if (!err)
         read_presence(object, config);

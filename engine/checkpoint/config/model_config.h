@@ -103,7 +103,15 @@ enum baton_model_feature {
 #define BATON_FEATURE(name) (UINT64_C(1) << BATON_FEATURE_##name)
 
 /* An entry of layer_types. */
-enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING, BATON_LAYER_LINEAR };
+enum baton_layer_type {
+    BATON_LAYER_FULL,
+    BATON_LAYER_SLIDING,
+    BATON_LAYER_LINEAR,
+    BATON_LAYER_CONV,
+    BATON_LAYER_MAMBA,
+    BATON_LAYER_MLP, /* a layer without a mixer; this and the next */
+    BATON_LAYER_MOE
+};
 
 /* The parameters of a rotary embedding; 0: not given. */
 struct baton_rope_config {
@@ -193,6 +201,15 @@ struct baton_model_config {
     int n_taps, n_state_key_heads, n_state_heads, n_state_keys, n_state_values, full_interval;
     bool out_gate;
     bool state_is_tiled; /* GGUF files order value heads so (spec.h) */
+    int state_expand;    /* 0: not given */
+    bool taps_bias, state_proj_bias;
+    char state_act[64];                     /* "": not given */
+    double least_time_step, most_time_step; /* 0 and infinity: no limits */
+
+    /* LFM2: F is block_n_ff where it is given, and a multiple of ff_multiple where adjusts_n_ff. */
+    int block_n_ff, ff_multiple;
+    double ff_multiplier;
+    bool adjusts_n_ff;
 
     /* Layers whose keys and values are made of a latent row; 0: not given. */
     int q_rank, kv_rank, n_plain, n_turned, n_head_values, n_indexed;
@@ -205,8 +222,8 @@ struct baton_model_config {
 
     int n_experts, n_experts_chosen; /* E; 0: no mixture of experts */
     int moe_n_ff, shared_n_ff, shared_mlp_n_ff, n_shared_experts;
-    int decoder_sparse_step;
-    bool norm_topk_prob;
+    int decoder_sparse_step, n_dense_layers, moe_shared_n_ff, moe_latent;
+    bool norm_topk_prob, expert_bias;
     bool is_dense[BATON_MAX_LAYERS]; /* mlp_only_layers */
     double swiglu_limit, swiglu_alpha;
 

@@ -9,11 +9,9 @@
 /* clang-format off: one text a line */
 const struct baton_unserved baton_unserved[] = {
     {"kimi_linear", "kimi-linear", "Kimi's delta attention"},
-    {"mamba, mamba2, falcon_mamba, nemotron_h, falcon_h1, bamba, jamba, zamba2",
-     "mamba, mamba2, granitehybrid, nemotron_h, nemotron_h_moe, falcon-h1, jamba",
-     "state space layers (Mamba)"},
+    {"mamba, mamba2, falcon_mamba, falcon_h1, bamba, jamba, zamba2",
+     "mamba, mamba2, falcon-h1, jamba", "state space layers of another kind (Mamba)"},
     {"rwkv6, rwkv7", "rwkv6, rwkv7", "recurrent layers (RWKV)"},
-    {"lfm2, lfm2_moe", "lfm2, lfm2moe", "short convolutions"},
     {"minicpm3", "minicpm3", "latent attention with MiniCPM's scales"},
     {"deepseek_v32, glm_moe_dsa", "deepseek32, glm-dsa", "an indexer that chooses positions (DSA)"},
     {"kimi_k2, mistral4", "mistral4", "latent attention of a config that is not read yet"},

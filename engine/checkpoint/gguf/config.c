@@ -33,7 +33,12 @@ enum {
     PICTURES = BATON_GGUF_PICTURES,
     STATES = BATON_GGUF_STATES,
     TILED = BATON_GGUF_TILED,
-    LATENTS = BATON_GGUF_LATENTS
+    LATENTS = BATON_GGUF_LATENTS,
+    CONV = BATON_GGUF_CONV,
+    MAMBA = BATON_GGUF_MAMBA,
+    NEMOTRON = BATON_GGUF_ATTENTION_BIAS | BATON_GGUF_MLP_BIAS | BATON_GGUF_RENORMALISES |
+               BATON_GGUF_MAMBA | BATON_GGUF_ONE_PART | BATON_GGUF_SIGMOID,
+    SIGMOID = BATON_GGUF_SIGMOID
 };
 
 /* The first row of an architecture is its default; choose_family knows when another row applies. */
@@ -72,6 +77,11 @@ static const struct baton_gguf_family families[] = {
     {"olmoe", "olmoe", RMS, BIAS | ONE_WIDTH},
     {"granite", "granite", RMS, BIAS | MLP_BIAS | GRANITE},
     {"granitemoe", "granitemoe", RMS, BIAS | ONE_WIDTH | GRANITE},
+    {"granitehybrid", "granitemoehybrid", RMS, BIAS | ONE_WIDTH | GRANITE | MAMBA},
+    {"nemotron_h", "nemotron_h", RMS, NEMOTRON},
+    {"nemotron_h_moe", "nemotron_h", RMS, NEMOTRON},
+    {"lfm2", "lfm2", RMS, CONV},
+    {"lfm2moe", "lfm2_moe", RMS, RENORMALISES | CONV | SIGMOID},
     {"seed_oss", "seed_oss", RMS, BIAS | OUT_BIAS | MLP_BIAS},
     {"ernie4_5", "ernie4_5", RMS, USE_BIAS},
     {"arcee", "arcee", RMS, BIAS | MLP_BIAS},
@@ -234,6 +244,8 @@ static void name_key(const READING *reading, struct baton_why *why)
         {"partial_rotary_factor", "rope.dimension_count"},
         {"rope_scaling.factor", "rope.scaling.factor"},
         {"sliding_window", "attention.sliding_window"},
+        {"conv_L_cache", "shortconv.l_cache"},
+        {"mamba_d_conv", "ssm.conv_kernel"},
     };
     struct baton_why said = *why;
     size_t n = strcspn(said.text, ":");

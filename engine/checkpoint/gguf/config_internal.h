@@ -35,6 +35,10 @@ enum baton_gguf_trait {
     BATON_GGUF_STATES = 65536,      /* most layers keep a state (config_state.c) */
     BATON_GGUF_LATENTS = 262144,    /* keys and values are made of latents (config_latents.c) */
     BATON_GGUF_TILED = 131072,      /* their value heads are tiled (arch/spec.h) */
+    BATON_GGUF_CONV = 524288,       /* short convolutions where a layer has no KV heads */
+    BATON_GGUF_MAMBA = 1048576,     /* Mamba-2 there */
+    BATON_GGUF_ONE_PART = 2097152,  /* of mixer and feed-forward part a layer has one */
+    BATON_GGUF_SIGMOID = 4194304,   /* its router is one of sigmoids */
     BATON_GGUF_PICTURES = 32768     /* positions and layers of pictures, which a text has not */
 };
 
@@ -80,6 +84,13 @@ enum baton_err baton_gguf_get_real(const struct baton_gguf_reading *reading, con
 /* Reads a layer's number, from a list with one for each layer or from a single one. */
 enum baton_err baton_gguf_get_layer_int(const struct baton_gguf_reading *reading, const char *name,
                                         int64_t layer, int64_t *number) BATON_MUST_CHECK;
+
+/* The number of KV heads of the layers with attention, which is one. */
+enum baton_err baton_gguf_get_kv_heads(const struct baton_gguf_reading *reading,
+                                       int64_t *n_kv_heads) BATON_MUST_CHECK;
+
+/* The first layer that has the tensor blk.N.NAME; -1: none. */
+int64_t baton_gguf_layer_with(const struct baton_gguf_reading *reading, const char *name);
 
 /* Returns the shortest decimal that rounds to this float. This is the number that the model's
  * config.json had, so both formats compute with the same. */

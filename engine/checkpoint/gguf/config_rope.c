@@ -247,9 +247,10 @@ static enum baton_err put_granite_switch(READING *reading)
     static const char name[] = "rope.scaling.finetuned";
     const struct baton_gguf_value *value = baton_gguf_value(reading, name);
     bool turns = true;
-    if (!(reading->family->traits & BATON_GGUF_GRANITE) || !value)
+    if (!(reading->family->traits & BATON_GGUF_GRANITE) ||
+        (!value && !(reading->family->traits & BATON_GGUF_MAMBA)))
         return BATON_OK;
-    if (!baton_gguf_flag(value, &turns))
+    if (value && !baton_gguf_flag(value, &turns))
         return baton_gguf_refuse(reading, name, "true or false");
     baton_json_put_string(&reading->out, "position_embedding_type", turns ? "rope" : "nope");
     return BATON_OK;

@@ -90,7 +90,7 @@ enum baton_err baton_gguf_put_sizes(READING *reading)
     if (!err)
         err = by_layer
                   ? baton_gguf_get_layer_int(reading, "attention.head_count_kv", 0, &n_kv_heads)
-                  : baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
+                  : baton_gguf_get_kv_heads(reading, &n_kv_heads);
     if (err)
         return err;
     baton_json_put_int(out, "num_hidden_layers", reading->n_layers);
@@ -120,10 +120,24 @@ enum baton_err baton_gguf_put_epsilon(READING *reading)
 
 /* ---- feed-forward ---- */
 
-/* Returns the rows of an expert's matrices; 0 when the tensor is missing. */
+int64_t baton_gguf_layer_with(const READING *reading, const char *name)
+{
+    char in_layer[BATON_GGUF_KEY_BYTES];
+    for (int64_t i = 0; i < reading->n_layers; i++) {
+        (void)snprintf(in_layer, sizeof in_layer, "blk.%" PRId64 ".%s", i, name);
+        if (baton_gguf_has(reading, in_layer))
+            return i;
+    }
+    return -1;
+}
+
+/* Returns the rows of an expert's matrices, in the first layer that has some; 0: none has. */
 static int64_t width_of(const READING *reading, const char *name)
 {
-    const struct baton_tensor *tensor = baton_gguf_model_find(reading->model, name);
+    char in_layer[BATON_GGUF_KEY_BYTES];
+    (void)snprintf(in_layer, sizeof in_layer, "blk.%" PRId64 ".%s",
+                   baton_gguf_layer_with(reading, name), name);
+    const struct baton_tensor *tensor = baton_gguf_model_find(reading->model, in_layer);
     return tensor && tensor->n_dims >= 2 ? tensor->shape[tensor->n_dims - 2] : 0;
 }
 
@@ -140,11 +154,18 @@ static void put_dense_layers(READING *reading)
     baton_json_close(&reading->out, ']');
 }
 
+static const char *name_of_shared(unsigned traits)
+{
+    return traits & BATON_GGUF_GRANITE    ? "shared_intermediate_size"
+           : traits & BATON_GGUF_ONE_PART ? "moe_shared_expert_intermediate_size"
+                                          : "shared_expert_intermediate_size";
+}
+
 static enum baton_err put_experts(READING *reading, int64_t n_experts)
 {
     struct baton_json_out *out = &reading->out;
     /* The tensors' widths are the defaults: older files lack the keys. */
-    int64_t n_chosen = 0, n_shared = width_of(reading, "blk.0.ffn_up_shexp.weight");
+    int64_t n_chosen = 0, n_shared = width_of(reading, "ffn_up_shexp.weight");
     bool renormalises = reading->family->traits & BATON_GGUF_RENORMALISES;
     enum baton_err err = baton_gguf_get_int(reading, "expert_used_count", &n_chosen);
     if (!err)
@@ -160,12 +181,33 @@ static enum baton_err put_experts(READING *reading, int64_t n_experts)
     if (!(reading->family->traits & BATON_GGUF_BY_LAYER)) /* whose layers all have a dense MLP */
         put_dense_layers(reading);
     if (n_shared && !(reading->family->traits & BATON_GGUF_LATENTS)) /* put_router does */
-        baton_json_put_int(out,
-                           reading->family->traits & BATON_GGUF_GRANITE
-                               ? "shared_intermediate_size"
-                               : "shared_expert_intermediate_size",
-                           n_shared);
+        baton_json_put_int(out, name_of_shared(reading->family->traits), n_shared);
     return BATON_OK;
+}
+
+/* Of layers with one part each, those with a plain MLP have the one width of these. */
+static enum baton_err get_n_ff(const READING *reading, int64_t *n_ff)
+{
+    static const char name[] = "feed_forward_length";
+    const struct baton_gguf_value *value = baton_gguf_value(reading, name);
+    unsigned traits = reading->family->traits;
+    int64_t layer = 0;
+    if (!value || !value->is_array || !(traits & (BATON_GGUF_BY_LAYER | BATON_GGUF_ONE_PART)))
+        return baton_gguf_get_int(reading, name, n_ff);
+    if (traits & BATON_GGUF_ONE_PART)
+        layer = baton_gguf_layer_with(reading, "ffn_up.weight");
+    return layer < 0 ? BATON_OK : baton_gguf_get_layer_int(reading, name, layer, n_ff);
+}
+
+/* Writes that a family of mixtures has none, and what its shared expert's width is then. */
+static void put_no_experts(READING *reading, int64_t n_ff)
+{
+    if (!(reading->family->traits & BATON_GGUF_MAMBA))
+        return;
+    baton_json_put_int(&reading->out, "num_local_experts", 0);
+    baton_json_put_int(&reading->out, "num_experts_per_tok", 0);
+    if (reading->family->traits & BATON_GGUF_GRANITE)
+        baton_json_put_int(&reading->out, "shared_intermediate_size", n_ff);
 }
 
 enum baton_err baton_gguf_put_mlp(READING *reading)
@@ -174,13 +216,12 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
     bool by_layer = reading->family->traits & BATON_GGUF_BY_LAYER;
     enum baton_err err = baton_gguf_get_int(reading, "expert_count", &n_experts);
     if (!err)
-        err = by_layer ? baton_gguf_get_layer_int(reading, "feed_forward_length", 0, &n_ff)
-                       : baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
+        err = get_n_ff(reading, &n_ff);
     if (by_layer)
         baton_json_put_bool(&reading->out, "enable_moe_block", n_experts);
-    n_ff_expert = width_of(reading, "blk.0.ffn_up_exps.weight");
+    n_ff_expert = width_of(reading, "ffn_up_exps.weight");
     if (!n_ff_expert)
-        n_ff_expert = width_of(reading, "blk.0.ffn_gate_up_exps.weight") / 2;
+        n_ff_expert = width_of(reading, "ffn_gate_up_exps.weight") / 2;
     if (!err)
         err = baton_gguf_get_int(reading, "expert_feed_forward_length", &n_ff_expert);
     if (err)
@@ -189,10 +230,14 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
         n_ff = n_ff_expert;
     else if (n_experts && n_ff_expert)
         baton_json_put_int(&reading->out, "moe_intermediate_size", n_ff_expert);
+    if (!n_ff && reading->family->traits & BATON_GGUF_ONE_PART)
+        n_ff = n_ff_expert ? n_ff_expert : 1; /* of layers that the model has not */
     if (!n_ff && !n_experts)
         return baton_gguf_refuse(reading, "feed_forward_length", "given");
     if (n_ff)
         baton_json_put_int(&reading->out, "intermediate_size", n_ff);
+    if (!n_experts)
+        put_no_experts(reading, n_ff);
     return n_experts ? put_experts(reading, n_experts) : BATON_OK;
 }
 
@@ -201,8 +246,8 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
 void baton_gguf_put_flags(READING *reading)
 {
     const unsigned traits = reading->family->traits;
-    const bool biased = baton_gguf_has(reading, "blk.0.attn_q.bias") ||
-                        baton_gguf_has(reading, "blk.0.attn_qkv.bias");
+    const bool biased = baton_gguf_layer_with(reading, "attn_q.bias") >= 0 ||
+                        baton_gguf_layer_with(reading, "attn_qkv.bias") >= 0;
     const struct {
         unsigned trait;
         const char *name;
@@ -210,11 +255,12 @@ void baton_gguf_put_flags(READING *reading)
     } flags[] = {
         {BATON_GGUF_ATTENTION_BIAS, "attention_bias", biased},
         {BATON_GGUF_OUT_BIAS, "attention_out_bias",
-         baton_gguf_has(reading, "blk.0.attn_output.bias")},
+         baton_gguf_layer_with(reading, "attn_output.bias") >= 0},
         {BATON_GGUF_USE_BIAS, "use_bias", biased},
         {BATON_GGUF_QKV_BIAS, "qkv_bias", biased},
-        {BATON_GGUF_MLP_BIAS, "mlp_bias", baton_gguf_has(reading, "blk.0.ffn_down.bias")},
-        {BATON_GGUF_HEAD_NORM, "use_qk_norm", baton_gguf_has(reading, "blk.0.attn_q_norm.weight")},
+        {BATON_GGUF_MLP_BIAS, "mlp_bias", baton_gguf_layer_with(reading, "ffn_down.bias") >= 0},
+        {BATON_GGUF_HEAD_NORM, "use_qk_norm",
+         baton_gguf_layer_with(reading, "attn_q_norm.weight") >= 0},
     };
     for (size_t i = 0; i < BATON_N_OF(flags); i++)
         if (traits & flags[i].trait)

@@ -124,7 +124,12 @@ static bool is_read(const READING *reading, const char *name)
         if (!strcmp(of_latents[i], name))
             return true;
     return (traits & BATON_GGUF_BY_LAYER && !strcmp(name, "attention.shared_kv_layers")) ||
-           (traits & BATON_GGUF_STATES && !strcmp(name, "nextn_predict_layers"));
+           (traits & BATON_GGUF_STATES && !strcmp(name, "nextn_predict_layers")) ||
+           (traits & BATON_GGUF_SIGMOID &&
+            (!strcmp(name, "expert_gating_func") || !strcmp(name, "expert_weights_scale") ||
+             !strcmp(name, "expert_group_count") || !strcmp(name, "expert_group_used_count") ||
+             !strcmp(name, "leading_dense_block_count"))) ||
+           (traits & BATON_GGUF_ONE_PART && !strcmp(name, "expert_shared_count"));
 }
 
 /* Keys about pictures, which a text has not. */

@@ -131,6 +131,7 @@ static const struct baton_gguf_pretokenizer pretokenizers[] = {
     {NAMED("llama3", cl100k), IGNORES_MERGES, ADDS_BOS},
     {NAMED("llama-v3", cl100k), IGNORES_MERGES, ADDS_BOS},
     {NAMED("falcon3", cl100k), IGNORES_MERGES, ADDS_BOS},
+    {NAMED("lfm2", cl100k), IGNORES_MERGES, ADDS_BOS},
     {NAMED("pixtral", cl100k), IGNORES_MERGES, ADDS_BOS},
     {NAMED("midm-2.0", cl100k), IGNORES_MERGES, ADDS_BOS},
     {NAMED("smaug-bpe", cl100k), IGNORES_MERGES},

@@ -39,7 +39,8 @@ enum { BATON_MAX_TAPS = 4, BATON_SCAN_COLUMNS = 16 };
  * "Gated Delta Networks"). Without the rule this is Mamba-2's state, with k = B, q = C and v = x
  * (Dao and Gu, "Transformers are SSMs").
  *
- * S lies in columns of 16 values: [n_values / 16][n_keys][16]. n_keys is a multiple of 4. */
+ * S lies in columns of 16 values: [n_values / 16, rounded up][n_keys][16]; those past the last are
+ * zero. n_keys is a multiple of 4. A caller splits the columns at multiples of 16. */
 struct baton_scan {
     float *state;
     const float *k, *q; /* [n_rows][n_keys], key_stride floats apart */

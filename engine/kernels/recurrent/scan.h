@@ -47,8 +47,31 @@ INLINE reg step_state(float *state, float decay, const float *k, reg d, const fl
     return total_of(next);
 }
 
-/* The columns of one register, which begin at state and at value v of a row. */
-static void scan_columns(const struct baton_scan *job, float *state, size_t v)
+/* The first n values, then zeros: the last columns may be fewer than a register's. */
+INLINE reg load_values(const float *values, int n)
+{
+    float some[REG_LANES] = {0};
+    if (n >= REG_LANES)
+        return load_reg(values);
+    for (int i = 0; i < n; i++)
+        some[i] = values[i];
+    return load_reg(some);
+}
+
+INLINE void store_values(float *values, reg from, int n)
+{
+    float some[REG_LANES];
+    if (n >= REG_LANES) {
+        store_reg(values, from);
+        return;
+    }
+    store_reg(some, from);
+    for (int i = 0; i < n; i++)
+        values[i] = some[i];
+}
+
+/* The columns of one register, n of which count; they begin at state and at value v of a row. */
+static void scan_columns(const struct baton_scan *job, float *state, size_t v, int n)
 {
     reg correction = {0};
     if (job->has_delta_rule)
@@ -58,7 +81,7 @@ static void scan_columns(const struct baton_scan *job, float *state, size_t v)
         const float *k = job->k + row * job->key_stride, *q = job->q + row * job->key_stride;
         float decay = job->decay[row * job->gate_stride],
               write = job->write[row * job->gate_stride];
-        reg d = load_reg(job->v + row * job->value_stride + v), out;
+        reg d = load_values(job->v + row * job->value_stride + v, n), out;
         if (job->has_delta_rule)
             d -= correction * decay;
         d *= write;
@@ -67,7 +90,7 @@ static void scan_columns(const struct baton_scan *job, float *state, size_t v)
             correction = step_state(state, decay, k, d, q, k + job->key_stride, job->n_keys, &out);
         else
             (void)step_state(state, decay, k, d, q, NULL, job->n_keys, &out);
-        store_reg(job->out + row * job->out_stride + v, out);
+        store_values(job->out + row * job->out_stride + v, out, n);
     }
 }
 
@@ -76,7 +99,7 @@ static void scan(const struct baton_scan *job, int first_column, int end_column)
     for (int c = first_column; c < end_column; c += REG_LANES) {
         int group = c / LANES, lane = c % LANES;
         scan_columns(job, job->state + (size_t)group * (size_t)job->n_keys * LANES + lane,
-                     (size_t)c);
+                     (size_t)c, end_column - c);
     }
 }
 

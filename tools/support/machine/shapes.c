@@ -291,6 +291,22 @@ static const struct {
      ", 'layer_types': ['attention', 'attention', 'attention'], 'num_local_experts': 0,"
      " 'shared_intermediate_size': 152, 'position_embedding_type': 'rope',"
      " 'attention_multiplier': 0.3, 'tie_word_embeddings': true"},
+    {"tiny-granitemoehybrid_mamba",
+     "'model_type': 'granitemoehybrid', " CLASS("GraniteMoeHybrid") TINY
+     ", 'layer_types': ['mamba', 'attention', 'mamba'], 'num_local_experts': 4,"
+     " 'num_experts_per_tok': 2, 'shared_intermediate_size': 40, 'mamba_n_heads': 12,"
+     " 'mamba_d_state': 16, 'attention_multiplier': 0.3, 'tie_word_embeddings': true"},
+    {"tiny-nemotron_h", "'model_type': 'nemotron_h', " CLASS("NemotronH") TINY_WIDE
+     ", 'hybrid_override_pattern': 'M*E', 'mamba_num_heads': 8,"
+     " 'mamba_head_dim': 12, 'ssm_state_size': 16, 'n_groups': 4, 'n_routed_experts': 6,"
+     " 'num_experts_per_tok': 2, 'moe_intermediate_size': 24,"
+     " 'moe_shared_expert_intermediate_size': 40, 'tie_word_embeddings': false"},
+    {"tiny-lfm2", "'model_type': 'lfm2', " CLASS("Lfm2") TINY
+     ", 'layer_types': ['conv', 'full_attention', 'conv'], 'tie_word_embeddings': true"},
+    {"tiny-lfm2_moe", "'model_type': 'lfm2_moe', " CLASS("Lfm2Moe") TINY
+     ", 'layer_types': ['conv', 'full_attention', 'conv'], 'num_experts': 6,"
+     " 'num_experts_per_tok': 2, 'moe_intermediate_size': 24, 'num_dense_layers': 1,"
+     " 'tie_word_embeddings': true"},
     {"tiny-seed_oss", "'model_type': 'seed_oss', " CLASS("SeedOss") TINY_WIDE
      ", 'attention_bias': true, 'tie_word_embeddings': false"},
     {"tiny-ernie4_5",

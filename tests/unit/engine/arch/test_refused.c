@@ -38,9 +38,10 @@ static enum baton_err configure(const char *quoted)
 
 /* Each config is one of a served family with one mistake. */
 static const char *const wrong[][2] = {
-    {MODEL("granitemoehybrid") "}", "layer_types: must be given"},
-    {MODEL("granitemoehybrid") ",'layer_types':['attention','mamba','mamba','attention']}",
-     "layer_types: must be full_attention or sliding_attention, not \"mamba\", a state space"},
+    {MODEL("granitemoehybrid") ",'layer_types':['attention','mamba','mamba','attention'],"
+                               "'mamba_d_head':3}",
+     "mamba_d_head: must be such that mamba_n_heads, 128, have mamba_expand hidden_size, 128, "
+     "toget"},
     {MODEL("granitemoehybrid") ",'layers_block_type':['attention']}",
      "layers_block_type: must have an entry for each of 4 layers, not 1"},
     {MODEL("granitemoehybrid") ATTENTION ",'position_embedding_type':'learned'}",

@@ -118,6 +118,42 @@ TEST(great_logits_do_not_overflow)
     assert_true(weights[0] == 0.5F && weights[1] == 0.5F);
 }
 
+TEST(sigmoids_are_chosen_by_their_bias_within_the_best_groups_and_weigh_without_it)
+{
+    /* sigmoids .5 .73 .88 .95 .98 .99 */
+    const float logits[] = {0, 1, 2, 3, 4, 5}, bias[] = {1, 0, 0, 0, 0, 0};
+    const struct {
+        struct baton_moe_spec moe;
+        const float *bias;
+        int experts[2];
+    } cases[] = {
+        {{.n_chosen = 2}, NULL, {5, 4}},
+        {{.n_chosen = 2}, bias, {0, 5}},
+        {{.n_chosen = 2, .renormalises = true, .scale = 2.5F}, bias, {0, 5}},
+        {{.n_chosen = 2, .n_groups = 3, .n_kept = 1}, NULL, {5, 4}},
+        {{.n_chosen = 2, .n_groups = 3, .n_kept = 1}, bias, {0, 1}},
+        {{.n_chosen = 2, .n_groups = 3, .n_kept = 2}, bias, {0, 5}},
+        {{.n_chosen = 2, .n_groups = 2, .n_kept = 1}, bias, {0, 2}},
+    };
+    for (size_t c = 0; c < BATON_N_OF(cases); c++) {
+        struct baton_moe_spec moe = cases[c].moe;
+        int experts[2];
+        float weights[2];
+        double sum = 1, scale = moe.scale > 0 ? (double)moe.scale : 1;
+        moe.n_experts = 6;
+        moe.has_sigmoid = moe.sums_pairs = true;
+        baton_moe_route(&moe, logits, cases[c].bias, experts, weights);
+        assert_memory_equal(experts, cases[c].experts, sizeof experts);
+        if (moe.renormalises)
+            sum = 1 / (1 + exp(-(double)logits[experts[0]])) +
+                  1 / (1 + exp(-(double)logits[experts[1]]));
+        for (int i = 0; i < 2; i++) {
+            double wanted = scale / sum / (1 + exp(-(double)logits[experts[i]]));
+            assert_true(fabs((double)weights[i] - wanted) < 1e-6);
+        }
+    }
+}
+
 TEST(ids_are_distinct_whatever_the_logits_are)
 {
     const struct baton_moe_spec moe = {.n_experts = 4, .n_chosen = 3};

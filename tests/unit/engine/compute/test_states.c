@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 #include "engine/arch/arch.h"
 #include "engine/engine.h"
 #include "engine/kv/pool.h"
@@ -50,20 +52,29 @@ static int draw(int n)
     return (int)(baton_philox_uniform(5, n_drawn++) * n);
 }
 
-static void make_spec(struct baton_spec *spec)
+#define SIZES                                                                                      \
+    "\"hidden_size\":24,\"num_attention_heads\":2,\"num_key_value_heads\":1,"                      \
+    "\"intermediate_size\":20,\"vocab_size\":83,\"max_position_embeddings\":150"
+#define EXPERTS "\"num_experts_per_tok\":2,\"moe_intermediate_size\":8"
+
+/* A model of each mixer. Nemotron's layers have one part, its last one a mixture. */
+static const char *const configs[] = {
+    "{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":5," SIZES "," EXPERTS ",\"head_dim\":12,"
+    "\"full_attention_interval\":2,\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,"
+    "\"linear_key_head_dim\":12,\"linear_value_head_dim\":16,\"num_experts\":3,"
+    "\"shared_expert_intermediate_size\":8,\"partial_rotary_factor\":0.5}",
+    "{\"model_type\":\"lfm2\",\"num_hidden_layers\":4," SIZES ",\"full_attn_idxs\":[1]}",
+    "{\"model_type\":\"nemotron_h\",\"num_hidden_layers\":6," SIZES "," EXPERTS ",\"head_dim\":12,"
+    "\"hybrid_override_pattern\":\"M-*EME\",\"mamba_num_heads\":4,\"mamba_head_dim\":12,"
+    "\"ssm_state_size\":8,\"n_groups\":2,\"n_routed_experts\":4,"
+    "\"moe_shared_expert_intermediate_size\":8}"};
+
+static void make_spec(const char *text, struct baton_spec *spec)
 {
     static struct baton_model_config config;
-    static const char text[] =
-        "{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":5,\"hidden_size\":24,"
-        "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"head_dim\":12,"
-        "\"intermediate_size\":20,\"vocab_size\":83,\"max_position_embeddings\":150,"
-        "\"full_attention_interval\":2,\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,"
-        "\"linear_key_head_dim\":12,\"linear_value_head_dim\":16,\"num_experts\":3,"
-        "\"num_experts_per_tok\":2,\"moe_intermediate_size\":8,"
-        "\"shared_expert_intermediate_size\":8,\"partial_rotary_factor\":0.5}";
     const struct baton_arch *arch;
     struct baton_why why = {""};
-    if (baton_model_config_parse(text, sizeof text - 1, &config, &why) ||
+    if (baton_model_config_parse(text, strlen(text), &config, &why) ||
         baton_arch_configure(&config, 0, &arch, spec, &why))
         fail_msg("%s", why.text);
 }
@@ -85,14 +96,14 @@ static void make_text(int index)
     baton_seq_fini(&seq);
 }
 
-SETUP(set_up)
+static void open_model(const char *config)
 {
     static struct baton_spec spec;
     const struct baton_model_options kept = {.dtype = "f32"};
     const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = 2};
     const struct baton_kv_pool_options pool = {.n_blocks = N_SEQS * baton_kv_blocks_for(LENGTH),
                                                .n_window_blocks = 2 * N_SEQS - 1};
-    make_spec(&spec);
+    make_spec(config, &spec);
     assert_ok(baton_model_random(&spec, 3, &kept, &model, NULL));
     assert_ok(baton_engine_create(model, &options, &engine, NULL));
     assert_ok(baton_kv_create(model, &pool, &kv, NULL));
@@ -100,11 +111,21 @@ SETUP(set_up)
         make_text(i);
 }
 
-TEARDOWN(tear_down)
+static void close_model(void)
 {
     baton_kv_destroy(kv);
     baton_engine_destroy(engine);
     baton_model_close(model);
+}
+
+SETUP(set_up)
+{
+    open_model(configs[0]);
+}
+
+TEARDOWN(tear_down)
+{
+    close_model();
 }
 
 static void begin(struct timeline *timeline)
@@ -189,7 +210,7 @@ static void operate(struct timeline *timeline)
         go_on(timeline);
 }
 
-TEST(any_schedule_gives_the_bits_of_steps_of_one)
+static void run_schedule(void)
 {
     const char *wanted = getenv("BATON_TEST_OPERATIONS");
     int n_operations = wanted ? atoi(wanted) : N_OPERATIONS;
@@ -204,6 +225,7 @@ TEST(any_schedule_gives_the_bits_of_steps_of_one)
     assert_true(n_hits > 0);
     assert_true(n_partial_hits > 0);
     assert_true(n_repeats > 0);
+    n_hits = n_partial_hits = n_repeats = 0;
 }
 
 /* Whether a prompt that begins as the text does starts behind so many positions. */
@@ -278,7 +300,7 @@ TEST(a_context_that_arrives_shares_blocks_where_no_state_is_saved)
     baton_seq_fini(&arrives);
 }
 
-TEST(rows_of_a_batch_have_the_bits_that_they_have_alone)
+static void run_batch(void)
 {
     struct baton_seq seqs[N_TEXTS], *all[N_TEXTS];
     uint32_t tokens[N_TEXTS];
@@ -295,6 +317,26 @@ TEST(rows_of_a_batch_have_the_bits_that_they_have_alone)
     }
     for (int i = 0; i < N_TEXTS; i++)
         baton_seq_fini(&seqs[i]);
+}
+
+TEST(any_schedule_gives_the_bits_of_steps_of_one)
+{
+    run_schedule();
+}
+
+TEST(rows_of_a_batch_have_the_bits_that_they_have_alone)
+{
+    run_batch();
+}
+
+TEST(both_hold_for_short_convolutions_and_mamba_layers_too)
+{
+    for (size_t i = 1; i < BATON_N_OF(configs); i++) {
+        close_model();
+        open_model(configs[i]);
+        run_schedule();
+        run_batch();
+    }
 }
 
 TEST(positions_taken_out_of_a_state_are_refused)

@@ -8,7 +8,7 @@
 
 /* ---- scans ---- */
 
-enum { MAX_KEYS = 128, MAX_VALUES = 128, MAX_ROWS = 70 };
+enum { MAX_KEYS = 128, MAX_VALUES = 128, MAX_ROWS = 70, COLUMNS = BATON_SCAN_COLUMNS };
 
 struct rows {
     float *k, *q, *v, *decay, *write;
@@ -67,11 +67,17 @@ static void scan_naively(const struct rows *rows, bool has_delta_rule, double *o
     }
 }
 
+/* Floats of a state, whose last columns may be fewer than 16. */
+static int n_state_of(const struct rows *rows)
+{
+    return rows->n_keys * ((rows->n_values + COLUMNS - 1) / COLUMNS * COLUMNS);
+}
+
 /* Steps of n_step rows on n_step / 3 + 1 parts of the columns. */
 static void scan_in_steps(const struct baton_kernels *kernels, const struct rows *rows,
                           bool has_delta_rule, int n_step, float *state, float *out)
 {
-    memset(state, 0, (size_t)(rows->n_keys * rows->n_values) * sizeof *state);
+    memset(state, 0, (size_t)n_state_of(rows) * sizeof *state);
     for (int t = 0; t < rows->n_rows; t += n_step) {
         const struct baton_scan job = {
             .state = state,
@@ -97,7 +103,8 @@ static void scan_in_steps(const struct baton_kernels *kernels, const struct rows
 
 static const struct {
     int n_rows, n_keys, n_values;
-} shapes[] = {{1, 4, 16}, {5, 16, 48}, {33, 64, 64}, {MAX_ROWS, MAX_KEYS, MAX_VALUES}};
+} shapes[] = {{1, 4, 16},  {5, 16, 48}, {9, 8, 1},    {9, 8, 12},
+              {9, 12, 21}, {7, 4, 40},  {33, 64, 64}, {MAX_ROWS, MAX_KEYS, MAX_VALUES}};
 
 static float state[MAX_KEYS * MAX_VALUES], other_state[MAX_KEYS * MAX_VALUES];
 static float out[MAX_ROWS * MAX_VALUES], other_out[MAX_ROWS * MAX_VALUES];
@@ -106,7 +113,7 @@ static double exact[MAX_ROWS * MAX_VALUES];
 static void check_scan(const struct baton_kernels *kernels, const struct rows *rows, bool delta)
 {
     const int steps[] = {1, 2, 15, 16, 17};
-    int n = rows->n_rows * rows->n_values, n_state = rows->n_keys * rows->n_values;
+    int n = rows->n_rows * rows->n_values, n_state = n_state_of(rows);
     scan_naively(rows, delta, exact);
     scan_in_steps(kernels, rows, delta, rows->n_rows, state, out);
     for (int i = 0; i < n; i++)
