@@ -56,7 +56,7 @@ static void open_link(void)
                                          .wake = baton_doorbell_ring,
                                          .wake_arg = &box.bell};
     assert_ok(baton_link_open(&options, &link_without_listener, NULL));
-    assert_true(mailbox_await(&box, link_without_listener, BATON_OUTBOX_UP, 5000));
+    assert_true(mailbox_await(&box, link_without_listener, BATON_OUTBOX_UP, 60000));
     fill_link();
 }
 

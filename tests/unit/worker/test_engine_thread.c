@@ -7,7 +7,7 @@
 #include "common/base/doorbell.h"
 #include "worker/engine_thread.h"
 
-enum { N_ITEMS = 40, N_STEPS = 3, PATIENCE_MS = 20000 };
+enum { N_ITEMS = 40, N_STEPS = 3, PATIENCE_MS = 120000 };
 
 /* Each item takes part in N_STEPS steps, one item a step, in the order in which they came. */
 struct item {

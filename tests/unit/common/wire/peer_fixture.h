@@ -14,7 +14,7 @@
 #include "tests/support/process.h"
 #include "tests/support/sample_envelope.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 120000 };
 
 extern struct mailbox box;
 extern struct process peer;

@@ -17,7 +17,7 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/sample_envelope.h"
 
-enum { PATIENCE_MS = 20000, QUEUE = 64 };
+enum { PATIENCE_MS = 120000, QUEUE = 64 };
 
 static enum baton_err send_kind(struct baton_link *link, Baton__V1__Envelope__BodyCase kind,
                                 const void *payload, size_t n)

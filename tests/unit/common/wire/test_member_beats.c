@@ -9,7 +9,7 @@
 #include "common/wire/member.h"
 #include "tests/support/mailbox.h"
 
-enum { BEAT_MS = 250, SILENCE_MS = 1500, ASKED_MS = 10000, PATIENCE_MS = 20000 };
+enum { BEAT_MS = 250, SILENCE_MS = 1500, ASKED_MS = 10000, PATIENCE_MS = 120000 };
 
 static struct mailbox gateway, worker;
 static struct baton_member *member;

@@ -245,7 +245,7 @@ TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it)
     uint64_t old_epoch = start_joined(&gateway, url, sizeof url);
     old = gateway;
     process_end(&peer);
-    assert_true(mailbox_await(&box, old.link, BATON_OUTBOX_DOWN, 1000));
+    assert_true(mailbox_await(&box, old.link, BATON_OUTBOX_DOWN, PATIENCE_MS));
 
     gateway.link = NULL;
     start_worker(good_token, good_digit, url, url, sizeof url); /* the same port */
