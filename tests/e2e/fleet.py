@@ -420,8 +420,10 @@ class Fleet:
         wait_for(lambda: (self.worker(name) or {}).get("state") == "ready", f"{name} to be ready")
 
     def active(self, name):
-        """How many requests are with a worker by the gateway's own count, which is never late."""
-        return self.worker(name)["active"]
+        """How many requests are with a worker by the gateway's own count, which is never late.
+
+        A worker that is lost has none: a busy machine may take longer than its silence may last."""
+        return (self.worker(name) or {"active": 0})["active"]
 
     def open(self, *states):
         """How many requests are in these states of the gateway, or in any."""

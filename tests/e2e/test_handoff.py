@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fleet import Fleet, wait_for
+from fleet import SUSPICION, Fleet, wait_for
 from netns import SpreadFleet
 
 BLOCK = 16
@@ -129,8 +129,7 @@ def test_a_worker_that_dies_leaves_exact_texts(role, state):
 @pytest.mark.parametrize("role", ("prefill", "decode"))
 @pytest.mark.parametrize("state", ("PREFILLING", "DECODING"))
 def test_a_worker_that_stood_still_and_goes_on_leaves_exact_texts(role, state):
-    quick = ["--silence-s", 1]
-    with (Fleet(2, 2, prefill_args=TIGHT, gateway_args=[*NO_LIMITS, *quick]) as fleet,
+    with (Fleet(2, 2, prefill_args=TIGHT, gateway_args=[*NO_LIMITS, *SUSPICION]) as fleet,
           ThreadPoolExecutor(8) as pool):
         expected = [tell(fleet, prompt) for prompt in prompts(8)]
         pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool),
