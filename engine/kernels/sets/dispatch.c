@@ -12,12 +12,20 @@
 #include "common/base/array.h"
 #include "engine/kernels/variants.h"
 
+/* A build of fuzzers, which multiply little, defines BATON_PORTABLE: it compiles no other set. */
+#if defined(BATON_PORTABLE)
+#elif defined(__x86_64__)
+#define BATON_SETS_OF_X86
+#elif defined(__aarch64__)
+#define BATON_SETS_OF_ARM
+#endif
+
 static bool runs_portable(void)
 {
     return true;
 }
 
-#if defined(__x86_64__)
+#if defined(BATON_SETS_OF_X86)
 /* Asks CPUID, because some compilers' __builtin_cpu_supports does not know "f16c". */
 static bool has_f16c(void)
 {
@@ -68,7 +76,7 @@ static bool runs_amx(void)
     return runs_avx512vnni() && __builtin_cpu_supports("avx512bf16") && has_amx() &&
            may_use_tiles();
 }
-#elif defined(__aarch64__)
+#elif defined(BATON_SETS_OF_ARM)
 static bool runs_neon(void)
 {
     return getauxval(AT_HWCAP) & HWCAP_ASIMD;
@@ -114,7 +122,7 @@ static void fill_portable(struct baton_kernels *kernels)
     FILL_ALL(portable, kernels);
 }
 
-#if defined(__x86_64__)
+#if defined(BATON_SETS_OF_X86)
 static void fill_avx2(struct baton_kernels *kernels)
 {
     FILL_ALL(avx2, kernels);
@@ -142,7 +150,7 @@ static void fill_avx512vnni(struct baton_kernels *kernels)
     if (__builtin_cpu_supports("avx512bf16"))
         baton_fill_bf16_avx512bf16(kernels);
 }
-#elif defined(__aarch64__)
+#elif defined(BATON_SETS_OF_ARM)
 static void fill_neon(struct baton_kernels *kernels)
 {
     FILL_ALL(neon, kernels);
@@ -173,11 +181,11 @@ static const struct {
     enum baton_dtype fastest;
 } variants[] = {
 /* fastest first */
-#if defined(__x86_64__)
+#if defined(BATON_SETS_OF_X86)
     {"avx512vnni", runs_avx512vnni, fill_avx512vnni, &baton_row_kernels_avx512, BATON_Q8},
     {"avx512", runs_avx512, fill_avx512, &baton_row_kernels_avx512, BATON_Q8},
     {"avx2", runs_avx2, fill_avx2, &baton_row_kernels_avx2, BATON_Q8},
-#elif defined(__aarch64__)
+#elif defined(BATON_SETS_OF_ARM)
     {"i8mm", runs_i8mm, fill_i8mm, &baton_row_kernels_neon, BATON_Q8},
     {"dotprod", runs_dotprod, fill_dotprod, &baton_row_kernels_neon, BATON_Q8},
     {"neon", runs_neon, fill_neon, &baton_row_kernels_neon, BATON_Q8},
@@ -211,7 +219,7 @@ static void fill_set(int i)
 /* Puts AMX first. It is made of the first set, which is avx512vnni on a CPU with AMX. */
 static void use_amx(void)
 {
-#if defined(__x86_64__)
+#if defined(BATON_SETS_OF_X86)
     static struct baton_kernels amx; /* made of another set, too */
     if (!runs_amx())
         return;
