@@ -115,6 +115,14 @@ static void quantize(const struct product *p)
             p->inputs[row * p->n_in + k] = input_at(p, row, k);
 }
 
+/* What product_pack and quantize write. */
+static float *zeros(size_t n)
+{
+    float *floats = calloc(n, sizeof *floats);
+    assert_non_null(floats);
+    return floats;
+}
+
 void product_init(struct product *p, const struct baton_kernels *kernels, int dtype, int n_rows,
                   int n_in, int n_out)
 {
@@ -130,9 +138,9 @@ void product_init(struct product *p, const struct baton_kernels *kernels, int dt
         p->blocks = random_blocks(type_of(p), n_row_blocks(p) * (size_t)n_out, 2);
     else
         p->rows = random_floats(n_w, 2);
-    p->weights = random_floats(n_w, 0);
+    p->weights = zeros(n_w);
     p->x = random_floats(n_x, 1);
-    p->inputs = random_floats(n_x, 0);
+    p->inputs = zeros(n_x);
     p->before = random_floats(n_y, 4);
     for (int out = 0; out < n_out; out++)
         p->bias[out] = (float)out / 8 - 1;

@@ -90,11 +90,13 @@ TEST(results_are_scaled_before_they_are_stored_or_added)
     for_each_set(check_scales);
 }
 
-/* One output, whose product is 0, so that its bias is what is activated. */
+/* Outputs whose products are 0, so that their biases are what is activated: the next of -30 to 30,
+ * and some beyond. */
 static void check_activations(const struct baton_kernels *kernels, int dtype)
 {
+    enum { N_OUT = 150 };
     struct product p;
-    product_init(&p, kernels, dtype, 1, 1, 1);
+    product_init(&p, kernels, dtype, 1, 1, N_OUT);
     product_clear(&p);
     struct baton_linear job = product_job(&p, BATON_ACTIVATE, true);
     job.epilogue.xielu = xielu_numbers;
@@ -102,11 +104,14 @@ static void check_activations(const struct baton_kernels *kernels, int dtype)
         job.epilogue.activation = (enum baton_activation)a;
         if (a == BATON_ACT_SWIGLU_CLIP)
             continue;
-        for (double x = -30; x < 30; x += 0.0137) {
-            p.bias[0] = (float)x;
-            baton_kernels_linear(kernels, &job, 0, 1);
-            double exact = activate(job.epilogue.activation, (double)p.bias[0]);
-            assert_true(fabs((double)p.y[0] - exact) <= 1e-6 * fmax(1, fabs(exact)));
+        for (double x = -30; x < 30; x += 0.0137 * N_OUT) {
+            for (int out = 0; out < N_OUT; out++)
+                p.bias[out] = (float)(x + 0.0137 * out);
+            baton_kernels_linear(kernels, &job, 0, N_OUT);
+            for (int out = 0; out < N_OUT; out++) {
+                double exact = activate(job.epilogue.activation, (double)p.bias[out]);
+                assert_true(fabs((double)p.y[out] - exact) <= 1e-6 * fmax(1, fabs(exact)));
+            }
         }
     }
     product_fini(&p);
