@@ -21,15 +21,30 @@ static bool push(struct baton_json *messages, const char *role)
     return baton_json_push(messages, message) && ok;
 }
 
-/* The first n messages, and then short ones of these roles, up to NULL. NULL without memory. */
-static struct baton_json *first_messages(const struct baton_json *messages, size_t n,
-                                         const char *const roles[])
+static bool push_messages(struct baton_json *made, const struct baton_json *messages, size_t first,
+                          size_t end)
+{
+    bool ok = made;
+    for (size_t i = first; ok && i < end; i++)
+        ok = baton_json_push(made, baton_json_share(baton_json_at(messages, i)));
+    return ok;
+}
+
+/* A conversation that may come: the first n messages, those from `again` on once more, and short
+ * ones of these roles, up to NULL. */
+struct future {
+    size_t n, again;
+    const char *const *roles;
+};
+
+/* NULL without memory. */
+static struct baton_json *messages_of(const struct baton_json *messages,
+                                      const struct future *future)
 {
     struct baton_json *made = baton_json_new_array();
-    bool ok = made;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = baton_json_push(made, baton_json_share(baton_json_at(messages, i)));
-    for (; ok && *roles; roles++)
+    bool ok = push_messages(made, messages, 0, future->n) &&
+              push_messages(made, messages, future->again, baton_json_size(messages));
+    for (const char *const *roles = future->roles; ok && *roles; roles++)
         ok = push(made, *roles);
     if (ok)
         return made;
@@ -49,12 +64,15 @@ static void render(const struct finder *finder, const struct baton_json *message
                    struct baton_chat_text *text)
 {
     const struct baton_chat_jinja *template = baton_chat_template_of(finder->chat, finder->input);
+    struct baton_chat_abilities abilities = template->abilities[finder->input->tools != NULL];
     struct baton_chat_rewritten rewritten = {0};
     struct baton_chat_input input = *finder->input;
     input.messages = messages;
     input.no_generation_prompt = true;
     input.continues = false;
-    if (!baton_chat_rewrite(&template->abilities[input.tools != NULL], &input, &rewritten) &&
+    if (finder->text->is_narrow) /* as later prompts of the conversation will be */
+        abilities = baton_chat_narrow(&abilities);
+    if (!baton_chat_rewrite(&abilities, &input, &rewritten) &&
         baton_chat_run(finder->chat, template, &rewritten.input, finder->now, text, NULL, NULL))
         baton_chat_text_cut(text, 0);
     baton_chat_rewritten_fini(&rewritten);
@@ -73,9 +91,9 @@ static void add_end(struct finder *finder, size_t end)
     finder->n_ends++;
 }
 
-static void part_from(struct finder *finder, size_t n, const char *const roles[])
+static void part_from(struct finder *finder, struct future future)
 {
-    struct baton_json *messages = first_messages(finder->input->messages, n, roles);
+    struct baton_json *messages = messages_of(finder->input->messages, &future);
     struct baton_chat_text text;
     if (!messages)
         return;
@@ -91,27 +109,34 @@ static bool has_role(const struct baton_json *messages, size_t i, const char *ro
     return baton_json_is(baton_json_get(baton_json_at(messages, i), "role"), role);
 }
 
+/* The end of the last message of the role behind the first ones; these, if there is none. */
+static size_t end_of_last(const struct baton_json *messages, size_t first, const char *role)
+{
+    size_t end = baton_json_size(messages);
+    while (end > first && !has_role(messages, end - 1, role))
+        end--;
+    return end;
+}
+
 static void part_from_all(struct finder *finder)
 {
-    static const char *const asks[] = {"user", NULL}, *const answers[] = {"assistant", NULL},
+    static const char *const asks[] = {"user", NULL}, *const none[] = {NULL},
                              *const goes_on[] = {"assistant", "user", NULL};
     const struct baton_json *messages = finder->input->messages;
-    size_t n = baton_json_size(messages), n_system = 0, last = n;
+    size_t n = baton_json_size(messages), n_system = 0;
     while (n_system < n &&
            (has_role(messages, n_system, "system") || has_role(messages, n_system, "developer")))
         n_system++;
-    while (last > n_system && !has_role(messages, last - 1, "user"))
-        last--;
+    size_t asked = end_of_last(messages, n_system, "user"),
+           called = end_of_last(messages, asked, "assistant");
+    bool is_answered = n && has_role(messages, n - 1, "assistant");
     if (n_system || finder->input->tools)
-        part_from(finder, n_system, asks);
-    if (last > n_system + 1)
-        part_from(finder, last - 1, asks);
-    if (n && has_role(messages, n - 1, "assistant"))
-        part_from(finder, n, asks);
-    else
-        part_from(finder, n, goes_on);
-    if (n && last < n && !has_role(messages, n - 1, "assistant"))
-        part_from(finder, n, answers);
+        part_from(finder, (struct future){n_system, n, asks});
+    if (asked > n_system + 1)
+        part_from(finder, (struct future){asked - 1, n, asks});
+    part_from(finder, (struct future){n, n, is_answered ? asks : goes_on});
+    if (called > asked && !is_answered) /* more calls of tools before the answer */
+        part_from(finder, (struct future){n, called - 1, none});
 }
 
 /* ---- tokens ---- */

@@ -6,7 +6,8 @@
  *
  *     the same system prompt and tools, another first message
  *     the same conversation with another last message of the user
- *     this conversation with an answer, and with one more message of the user
+ *     this conversation with an answer and one more message of the user
+ *     this conversation with more calls of tools, and their results
  *
  * Ownership: everything is borrowed.
  * Threading: pure.

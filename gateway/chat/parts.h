@@ -62,6 +62,9 @@ bool baton_chat_opens_unwanted(const struct baton_chat_jinja *template,
 
 /* ---- render.c ---- */
 
+/* Returns the narrowest abilities that keep the shapes of content. */
+struct baton_chat_abilities baton_chat_narrow(const struct baton_chat_abilities *abilities);
+
 /* Rewrites the conversation for its template. fini frees the result, also after a failure. */
 enum baton_err baton_chat_adapt(const struct baton_chat *chat, const struct baton_chat_input *input,
                                 struct baton_chat_rewritten *rewritten,

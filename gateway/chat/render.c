@@ -133,8 +133,7 @@ static enum baton_err write_out(const struct baton_chat *chat,
     return err ? baton_fail(why, err, "the conversation is too long, or out of memory") : BATON_OK;
 }
 
-/* Returns the narrowest abilities that keep the shapes of content. */
-static struct baton_chat_abilities narrow(const struct baton_chat_abilities *abilities)
+struct baton_chat_abilities baton_chat_narrow(const struct baton_chat_abilities *abilities)
 {
     struct baton_chat_abilities narrow = {.told_form = abilities->told_form,
                                           .wants_system = abilities->wants_system,
@@ -171,7 +170,7 @@ static enum baton_err rewrite(const struct baton_chat *chat,
                               struct baton_chat_witness *witness)
 {
     const struct baton_chat_abilities *abilities = &template->abilities[input->tools != NULL];
-    const struct baton_chat_abilities narrowest = narrow(abilities);
+    const struct baton_chat_abilities narrowest = baton_chat_narrow(abilities);
     struct baton_chat_rewritten other;
     enum baton_err err = baton_chat_rewrite(abilities, input, rewritten);
     if (err)
@@ -185,6 +184,7 @@ static enum baton_err rewrite(const struct baton_chat *chat,
     if (second.verdict < witness->verdict) {
         struct baton_chat_rewritten first = *rewritten;
         *rewritten = other;
+        rewritten->is_narrow = true;
         other = first;
         *witness = second;
     }
@@ -253,6 +253,7 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
 {
     struct baton_chat_rewritten rewritten;
     enum baton_err err = baton_chat_adapt(chat, input, &rewritten, why);
+    text->is_narrow = rewritten.is_narrow;
     if (!err)
         err =
             write_out(chat, baton_chat_template_of(chat, input), &rewritten.input, now, text, why);

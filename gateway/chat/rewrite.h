@@ -20,6 +20,7 @@
 struct baton_chat_rewritten {
     struct baton_chat_input input; /* for the template */
     struct baton_json *messages, *tools;
+    bool is_narrow; /* by baton_chat_narrow (parts.h), which the template writes better */
 };
 
 /* Rewrites an input with at least one message. fini frees the result, also after a failure. */

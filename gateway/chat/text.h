@@ -14,6 +14,7 @@ struct baton_chat_text {
     struct baton_buf bytes;
     struct baton_span *spans; /* the template's text: ascending, disjoint, not empty */
     size_t n_spans, cap;
+    bool is_narrow; /* of a conversation that was rewritten with the narrowest abilities */
 };
 
 /* Starts an empty text; fini frees its content. */

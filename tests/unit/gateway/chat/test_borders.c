@@ -12,6 +12,8 @@
 
 enum { PLENTY = 1 << 20, NEAR = 2 };
 
+#define SHAPES "tests/unit/gateway/chat/jinja/templates/"
+
 /* It drops the reasoning of earlier turns, and opens that of the next one. */
 static const char drops_reasoning[] =
     "{%- set ns = namespace(last=0) %}{%- for m in messages %}{%- if m.role == 'user' %}"
@@ -122,15 +124,29 @@ static const struct {
     {"the next turn with tools", TALK, TALK "," ANSWER("It ran away.") "," USER("Far?"), true},
     {"a turn after a result", TALK "," CALL "," RESULT,
      TALK "," CALL "," RESULT "," ANSWER("A tree.") "," USER("Far?"), true},
+    {"another call in the same turn", TALK "," CALL "," RESULT,
+     TALK "," CALL "," RESULT "," CALL "," RESULT, true},
+    {"a second message", USER("Who was it?"),
+     USER("Who was it?") "," ANSWER("A fox.") "," USER("?"), false},
     {"an answer that is continued", TALK "," ANSWER("It ran"),
      TALK "," ANSWER("It ran") "," USER("Far?"), false},
 };
 
 TEST(a_border_is_where_the_next_prompt_parts_from_this_one)
 {
-    static const char *const names[] = {"chatml",         "llama3", "gemma",
-                                        "mistral-v7",     "zephyr", "phi4",
-                                        "mistral-tekken", "llama2", "drops reasoning"};
+    static const char *const names[] = {"chatml",
+                                        "llama3",
+                                        "gemma",
+                                        "mistral-v7",
+                                        "zephyr",
+                                        "phi4",
+                                        "mistral-tekken",
+                                        "llama2",
+                                        "drops reasoning",
+                                        SHAPES "reasons_and_replies.jinja",
+                                        SHAPES "tools_before_the_last_question.jinja",
+                                        SHAPES "dates_and_indented_tools.jinja",
+                                        SHAPES "types_by_macros.jinja"};
     for (size_t i = 0; i < BATON_N_OF(names); i++) {
         struct baton_chat *chat = open_chat(names[i]);
         for (size_t k = 0; k < BATON_N_OF(cases); k++) {
