@@ -226,8 +226,8 @@ bool baton_kv_has_window(const struct baton_kv *kv, int layer);
 bool baton_kv_has_states(const struct baton_kv *kv);
 
 /* The distance of states that a long prompt saves, in whole blocks of positions: so many that the
- * states take no more memory than K and V beside them. 0: none, because no layer keeps a state, or
- * none has K and V. */
+ * states take no more memory than K and V beside them, and at least 512, because each ends a step.
+ * 0: none, because no layer keeps a state, or none has K and V. */
 int baton_kv_state_interval(const struct baton_kv *kv);
 
 /* Bytes of one block of a layer, 0 for one that holds none; and in all layers. */

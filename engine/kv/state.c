@@ -5,7 +5,8 @@
 
 #include "engine/kv/pool.h"
 
-enum { BLOCK = BATON_KV_BLOCK_TOKENS };
+/* LEAST_INTERVAL: shorter steps would cost more than small states save. */
+enum { BLOCK = BATON_KV_BLOCK_TOKENS, LEAST_INTERVAL = 512 };
 
 /* The positions that the states of a block have gone through; -1: not the same in all layers. */
 static int64_t n_positions(const struct baton_seq *seq, int block)
@@ -72,6 +73,7 @@ int baton_kv_state_interval(const struct baton_kv *kv)
     if (!kv->has_states || !position_bytes)
         return 0;
     size_t n = (kv->window_block_bytes + position_bytes - 1) / position_bytes;
+    n = n > LEAST_INTERVAL ? n : LEAST_INTERVAL;
     return n < INT_MAX / 2 ? baton_kv_blocks_for((int)n) * BATON_KV_BLOCK_TOKENS : 0;
 }
 

@@ -87,7 +87,7 @@ def test_the_answer_tells_why_a_prompt_began_before_its_blocks(tmp_path):
         other = first[:n_common] + [rng.randrange(256) for _ in range(200)]
         answer = fleet.generate(prompt=other, max_new_tokens=2)
         cached, n_there = answer["cached_tokens"], n_common // BLOCK * BLOCK
-        assert cached < n_there  # at an interval, which is no border of theirs
+        assert cached < n_there  # the second has no border there
         assert answer["cache_note"] == (f"blocks of {n_there} tokens were there, no state was "
                                         f"saved after {cached}: the prompt began at {cached}")
         for worker in fleet.fleet():
@@ -98,7 +98,7 @@ def test_the_answer_tells_why_a_prompt_began_before_its_blocks(tmp_path):
         [owner] = account["decode-0"]["owners"]
         assert owner["states"] == 2 and owner["age_s"] >= 0
         saved = account["prefill-0"]
-        assert saved["cached_states"] > 2 and saved["oldest_cached_state_s"] > 0
+        assert saved["cached_states"] >= 2 and saved["oldest_cached_state_s"] > 0
         assert saved["states"] == saved["free_states"] + saved["cached_states"] + sum(
             owner["states"] for owner in saved["owners"])
         held[0].abandon()

@@ -67,6 +67,9 @@ static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
            (double)sizes.n_window_blocks * (double)needs->window_bytes;
 }
 
+/* Of saved states one for so many blocks of K and V serves short turns. */
+static const int saved_blocks = 8;
+
 /* The sizes with which every sequence finds a free window. States that are saved for later prompts
  * may take as much memory as K and V beside them. */
 static struct sizes sizes_for(const struct baton_kv_options *options,
@@ -74,8 +77,10 @@ static struct sizes sizes_for(const struct baton_kv_options *options,
 {
     int64_t n = (int64_t)options->n_sequences * needs->window_blocks;
     if (needs->saves_states)
-        n += (int64_t)((double)n_blocks * (double)(needs->block_bytes - needs->window_bytes) /
-                       (double)needs->window_bytes);
+        n +=
+            lesser((int64_t)((double)n_blocks * (double)(needs->block_bytes - needs->window_bytes) /
+                             (double)needs->window_bytes),
+                   n_blocks / saved_blocks);
     return (struct sizes){n_blocks, lesser(n, n_blocks)};
 }
 
@@ -104,6 +109,18 @@ static double windows_of_contexts(const struct baton_kv_needs *needs, double byt
             n * (double)needs->window_bytes);
 }
 
+/* The windows of n_sequences and, if they are states, so many saved ones that each has its blocks
+ * in the bytes. */
+static int64_t most_windows(const struct baton_kv_options *options,
+                            const struct baton_kv_needs *needs, double bytes)
+{
+    double n = (double)options->n_sequences * needs->window_blocks,
+           blocks_bytes = saved_blocks * (double)(needs->block_bytes - needs->window_bytes);
+    if (needs->saves_states && blocks_bytes > 0)
+        n = (n + bytes / blocks_bytes) / (1 + (double)needs->window_bytes / blocks_bytes);
+    return (int64_t)n;
+}
+
 /* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts need. If
  * the window of one sequence does not fit, all layers keep the same positions. */
 static struct sizes sizes_in(const struct baton_kv_options *options,
@@ -115,8 +132,7 @@ static struct sizes sizes_in(const struct baton_kv_options *options,
     /* Half of the bytes for windows, or more if whole contexts need more. */
     double half = (double)bytes / 2 / (double)needs->window_bytes,
            least = windows_of_contexts(needs, (double)bytes);
-    int64_t n_most =
-        needs->saves_states ? INT64_MAX : (int64_t)options->n_sequences * needs->window_blocks;
+    int64_t n_most = most_windows(options, needs, (double)bytes);
     int64_t n_windows = lesser(n_most, (int64_t)(half > least ? half : least));
     size_t rest = needs->block_bytes - needs->window_bytes;
     int64_t left = (int64_t)bytes - n_windows * (int64_t)needs->window_bytes;

@@ -250,28 +250,36 @@ static void compute_by_cuts(struct baton_seq *seq, int n_tokens, int n_most)
     }
 }
 
-TEST(states_are_saved_at_borders_at_intervals_and_at_the_last_whole_block)
+TEST(states_are_saved_at_borders_and_at_the_last_whole_block)
 {
     static const uint32_t borders[] = {3, 37, 37, 160};
-    int interval = baton_kv_state_interval(kv), n_seen = 0;
-    size_t kv_bytes = baton_kv_all_block_bytes(kv), state_bytes = 0;
     struct baton_seq seq;
-    for (int i = 0; i < baton_kv_n_layers(kv); i++)
-        state_bytes += baton_kv_has_window(kv, i) ? baton_kv_block_bytes(kv, i) : 0;
-    kv_bytes = (kv_bytes - state_bytes) / BLOCK;
-    assert_true(interval % BLOCK == 0 && (size_t)interval * kv_bytes >= state_bytes);
-    assert_true((size_t)(interval - BLOCK) * kv_bytes < state_bytes);
     assert_ok(baton_seq_init(&seq, kv, LENGTH));
     baton_seq_save_states(&seq, (struct baton_state_saves){texts[0].hashes, borders, N_HASHES, 4});
     compute_by_cuts(&seq, LENGTH, MAX_ROWS);
     baton_seq_register(&seq, 0, texts[0].hashes, N_HASHES);
     baton_seq_fini(&seq);
-    for (int n = BLOCK; n < LENGTH; n += BLOCK) {
-        bool is_saved = n == 32 || n == N_HASHES * BLOCK || n % interval == 0;
-        assert_int_equal(is_found(n), is_saved);
-        n_seen += is_saved;
-    }
-    assert_true(n_seen >= 2);
+    for (int n = BLOCK; n < LENGTH; n += BLOCK)
+        assert_int_equal(is_found(n), n == 32 || n == N_HASHES * BLOCK);
+}
+
+TEST(steps_of_a_long_prompt_end_at_intervals_whose_states_take_no_more_than_k_and_v)
+{
+    enum { N_BLOCKS = 4096 };
+    int interval = baton_kv_state_interval(kv);
+    size_t kv_bytes = baton_kv_all_block_bytes(kv), state_bytes = 0;
+    struct baton_seq seq = {.kv = kv};
+    for (int i = 0; i < baton_kv_n_layers(kv); i++)
+        state_bytes += baton_kv_has_window(kv, i) ? baton_kv_block_bytes(kv, i) : 0;
+    kv_bytes = (kv_bytes - state_bytes) / BLOCK;
+    assert_true(interval % BLOCK == 0 && (size_t)interval * kv_bytes >= state_bytes);
+    assert_true(interval == 512 || (size_t)(interval - BLOCK) * kv_bytes < state_bytes);
+    baton_seq_save_states(
+        &seq, (struct baton_state_saves){.hashes = texts[0].hashes, .n_hashes = N_BLOCKS});
+    assert_int_equal(baton_seq_cut(&seq, N_BLOCKS * BLOCK), interval);
+    seq.n_tokens = interval + 1;
+    assert_int_equal(baton_seq_cut(&seq, N_BLOCKS * BLOCK), interval - 1);
+    assert_int_equal(baton_seq_cut(&seq, 5), 5);
 }
 
 TEST(a_context_that_arrives_shares_blocks_where_no_state_is_saved)
