@@ -85,8 +85,8 @@ def test_streams_that_nobody_reads_move_with_their_context_and_their_worker_leav
 
 # Layers with a window move only the window before the stream's end, which nobody knows before, and
 # layers with a state the state there.
-@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "phi3", "../hybrids/qwen35",
-                                  "../hybrids/granitehybrid-moe"))
+@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "phi3", "glm4-moe-lite",
+                                  "../hybrids/qwen35", "../hybrids/granitehybrid-moe"))
 def test_streams_of_a_model_with_windows_move_with_these(name, tmp_path):
     with Fleet(model=with_context(name, 1024, tmp_path),
                worker_args=["--kv-tokens", 4096]) as fleet:

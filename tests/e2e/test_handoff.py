@@ -156,6 +156,19 @@ def test_layers_with_a_window_send_that_alone(path):
         assert n_blocks == [5, 10, 3 + 8, 7 + 8, 7 + 8, 8 + 8]
 
 
+@pytest.mark.parametrize("path", ("shared", "wire"))
+def test_a_latent_is_sent_once(path):
+    """Three layers, whose keys of 24 + 8 elements hold their values."""
+    model = Path(__file__).parents[1] / "fixtures/models/glm4-moe-lite"
+    with Fleet(model=model, worker_args=["--kv-dtype", "f16"],
+               prefill_args=["--kv-path", path]) as fleet:
+        for n in (1, 16, 40):
+            answer = fleet.generate(prompt=[i * n % 600 for i in range(n)], max_new_tokens=4,
+                                    temperature=0, ignore_eos=True)
+            assert answer["handoff"]["path"] == path
+            assert answer["handoff"]["bytes"] == -(-n // 16) * 16 * 3 * (24 + 8) * 2
+
+
 def test_workers_that_may_not_share_hand_over_by_the_wire():
     with Fleet(decode_args=["--kv-path", "wire"]) as fleet:
         assert ask(fleet, 200)["handoff"]["path"] == "wire"

@@ -61,7 +61,7 @@ def test_three_and_four_workers():
         assert n == len(BODIES) and found == wanted
 
 
-@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "gpt-oss", "qwen3"))
+@pytest.mark.parametrize("name", ("gemma3", "gemma4-e2b", "gpt-oss", "qwen3", "glm4-moe-lite"))
 def test_windows_and_heads_of_all_kinds(name):
     bodies = [body(ids(n, 11, 500), **how) for n in (64, 100, 113) for how in ({}, SAMPLED)]
     wanted, _ = answers(bodies, model=FIXTURES / name)
