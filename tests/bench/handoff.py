@@ -85,7 +85,7 @@ for text in ("KV f16", "KV f32", "exposed ms", "shared ms", "break-even, here",
 
 for options, text in ((["--prompt", "64,16"], "ascend"), (["--prompt", "0"], "--prompt"),
                       (["--prompt", "5000"], "positions"), (["--kv-dtype", "f64"], "kv-dtype"),
-                      (["--chunk-kib", "8192"], "--chunk-kib"),
+                      (["--chunk-kib", "16384"], "--chunk-kib"),
                       (["--bandwidth", "-1"], "bandwidth"), (["--latency", "soon"], "latency"),
                       (["--runs", "1"], "runs"), (["--speed", "1"], "speed")):
     refused = run("--model", "shape:tiny", *options)

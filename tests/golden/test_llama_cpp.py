@@ -98,10 +98,14 @@ def shared(config):
         config["rope_scaling"]["mrope_section"] = [(n + 2) // 3, (n + 1) // 3, n // 3]
     if family == "gemma3_text":
         config["attn_logit_softcapping"] = None
-    if "kv_lora_rank" in config:  # it always has both of YaRN's factors, and sums pairs
+    # It always has both of YaRN's factors, sums pairs, and wants a rank of queries but in files of
+    # some numbers of layers.
+    if "kv_lora_rank" in config:
+        config["q_lora_rank"] = config["q_lora_rank"] or 24
         config["rope_interleave"] = True
-        if (config.get("rope_scaling") or {}).get("type") == "yarn":
-            config["rope_scaling"].update(mscale=0.707, mscale_all_dim=0.707)
+        for scaling in config.get("rope_scaling") or {}, config.get("rope_parameters") or {}:
+            if "yarn" in (scaling.get("type"), scaling.get("rope_type")):
+                scaling.update(mscale=0.707, mscale_all_dim=0.707)
         config.update(n_group=1, topk_group=1, num_experts_per_tok=2)
     if family == "olmoe":
         config["num_key_value_heads"] = config["num_attention_heads"]
