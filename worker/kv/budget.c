@@ -67,6 +67,15 @@ static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
            (double)sizes.n_window_blocks * (double)needs->window_bytes;
 }
 
+/* The sequences whose windows a pool holds: a prefill worker's keep all positions, but of states no
+ * more than two each, and those that are saved. */
+static int64_t n_sequences(const struct baton_kv_options *options,
+                           const struct baton_kv_needs *needs)
+{
+    return options->n_sequences || !needs->saves_states ? options->n_sequences
+                                                        : BATON_KV_PREFILL_CONTEXTS;
+}
+
 /* Of saved states one for so many blocks of K and V serves short turns. */
 static const int saved_blocks = 8;
 
@@ -75,7 +84,7 @@ static const int saved_blocks = 8;
 static struct sizes sizes_for(const struct baton_kv_options *options,
                               const struct baton_kv_needs *needs, int64_t n_blocks)
 {
-    int64_t n = (int64_t)options->n_sequences * needs->window_blocks;
+    int64_t n = n_sequences(options, needs) * needs->window_blocks;
     if (needs->saves_states)
         n +=
             lesser((int64_t)((double)n_blocks * (double)(needs->block_bytes - needs->window_bytes) /
@@ -109,12 +118,12 @@ static double windows_of_contexts(const struct baton_kv_needs *needs, double byt
             n * (double)needs->window_bytes);
 }
 
-/* The windows of n_sequences and, if they are states, so many saved ones that each has its blocks
+/* The windows of all sequences and, if they are states, so many saved ones that each has its blocks
  * in the bytes. */
 static int64_t most_windows(const struct baton_kv_options *options,
                             const struct baton_kv_needs *needs, double bytes)
 {
-    double n = (double)options->n_sequences * needs->window_blocks,
+    double n = (double)n_sequences(options, needs) * needs->window_blocks,
            blocks_bytes = saved_blocks * (double)(needs->block_bytes - needs->window_bytes);
     if (needs->saves_states && blocks_bytes > 0)
         n = (n + bytes / blocks_bytes) / (1 + (double)needs->window_bytes / blocks_bytes);
@@ -342,10 +351,10 @@ static enum baton_err measure_model(const struct baton_kv_options *options,
     if (err)
         return err;
     needs->block_bytes = sizes.block_bytes;
-    if (options->n_sequences) {
+    needs->saves_states = sizes.keeps_states && !decodes;
+    if (n_sequences(options, needs)) {
         needs->window_bytes = sizes.window_bytes;
         needs->window_blocks = sizes.window_blocks;
-        needs->saves_states = sizes.keeps_states && !decodes;
     }
     return BATON_OK;
 }

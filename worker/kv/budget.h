@@ -31,7 +31,8 @@ struct baton_kv_options {
     /* A draft model, whose pool has as many blocks: both are counted. NULL: none. */
     const struct baton_model *draft;
     /* The sequences that run at a time, and the most positions of one in a step, which bound the
-     * blocks of layers with a window. 0: these layers keep all positions. */
+     * blocks of layers with a window. 0: these layers keep all positions; but states are those of
+     * BATON_KV_PREFILL_CONTEXTS sequences, and the saved ones. */
     int n_sequences, n_step_rows;
     /* Called on a thread of the pool when its memory has changed (engine/kv.h). NULL: nobody is. */
     void (*grown)(void *arg);

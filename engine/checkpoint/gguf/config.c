@@ -140,10 +140,12 @@ static enum baton_err put_all(READING *reading)
     baton_json_put_string(&reading->out, "model_type", reading->family->model_type);
     for (size_t i = 0; i < BATON_N_OF(parts) && !err; i++)
         err = parts[i](reading);
+    if (err) /* the number of layers may be any */
+        return err;
     baton_gguf_put_query_scalar(reading);
     baton_gguf_put_flags(reading);
     baton_json_close(&reading->out, '}');
-    return err;
+    return BATON_OK;
 }
 
 /* ---- choice of the family ---- */

@@ -185,7 +185,8 @@ TEST(saved_states_take_as_much_memory_as_k_and_v_at_most)
         int n_blocks, n_states;
     } cases[] = {{{.tokens = 1600, .n_sequences = 10}, 100, 30 + 12},
                  {{.bytes = 20000, .n_sequences = 2}, 52, 12},
-                 {{.bytes = 32000, .n_sequences = 10}, 60, 25}};
+                 {{.bytes = 32000, .n_sequences = 10}, 60, 25},
+                 {{.tokens = 1600}, 100, BATON_KV_PREFILL_CONTEXTS * 3 + 12}};
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         struct baton_kv_needs saves = needs;
         struct baton_kv_budget budget;
