@@ -222,8 +222,8 @@ static const struct baton_tensor_row mamba_rows[] = {
 };
 
 const struct baton_tensor_names baton_names_gguf_granite_hybrid = {
-    NAMES,
-    .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(gated_mlp), LIST(experts), LIST(mamba_rows)}};
+    NAMES, .lists = {LIST(top), LIST(norms), LIST(paired_qkv), LIST(gated_mlp), LIST(experts),
+                     LIST(mamba_rows)}};
 
 /* A layer has one part, and one norm before it. */
 static const struct baton_tensor_row nemotron_rows[] = {

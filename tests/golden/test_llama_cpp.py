@@ -7,7 +7,13 @@ its ends are 32 and 1; OLMo 2 has no llama3 scaling, and dynamic scaling is unkn
 rotation in each fourth layer. Qwen 3's experts are always renormalised, those of OLMoE and Qwen 2
 never. Granite's mixtures always rotate, and Qwen 3's models of pictures must have sections that
 take turns. Every GELU is the tanh form, out of a table in float16.
+
+Of models with states, LFM2's mixtures are renormalised, have a bias of scores and no factor.
+Mamba-2 always has a bias of its taps, and no limit of its steps. A Nemotron's feed-forward layers
+are all of one kind, and from groups that are left out no expert is chosen, where the model itself
+has 0 for their scores.
 """
+import math
 import os
 import sys
 import tempfile
@@ -18,10 +24,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
+import engine  # noqa: E402
 import gguf  # noqa: E402
 import llama_cpp  # noqa: E402
 import model  # noqa: E402
 import random_model  # noqa: E402
+import states  # noqa: E402
 
 SEEDS = range(int(os.environ.get("BATON_SEEDS", 2)))
 TOLERANCE = 2e-3
@@ -127,3 +135,32 @@ def test_llama_cpp_gives_the_references_logits(library, family, seed):
         gelu = judge.plan.activation.startswith("gelu")
         assert worst <= (TOLERANCE_GELU if gelu else TOLERANCE) * max(1, wanted.std() / 3), (worst,
                                                                                              config)
+
+
+def shared_states(config):
+    family = config["model_type"]
+    if family == "lfm2_moe":
+        config.update(norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0)
+    if family == "granitemoehybrid":
+        config["mamba_conv_bias"] = True
+    if family == "nemotron_h":
+        config.update(use_conv_bias=True, time_step_limit=[0.0, math.inf], n_group=1, topk_group=1)
+        if "E" in config["hybrid_override_pattern"]:
+            config["hybrid_override_pattern"] = config["hybrid_override_pattern"].replace("-", "E")
+    return config
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", states.FAMILIES)
+def test_both_give_the_logits_of_models_with_states(library, tmp_path, family, seed):
+    config = states.write(tmp_path, family, 1000 + seed, shared_states)
+    judge, path = states.Model(tmp_path), tmp_path / "model.gguf"
+    ids = np.random.default_rng(seed).integers(0, config["vocab_size"], 70).tolist()
+    states.write_gguf(tmp_path, path)
+    wanted, first = judge.logits(ids)[:judge.n_sure(1e-4)], len(ids) // 2 - 1
+    found = library.logits(path, ids, config["vocab_size"])[:max(0, len(wanted) - first)]
+    [ours] = engine.ask(path, [("score", ids)], config["vocab_size"], "--dtype", "f32",
+                        "--kv-dtype", "f32", "--threads", "1")
+    for rows, right in ((found, wanted[first:]), (ours[:len(wanted)], wanted)):
+        worst = np.abs(rows - right).max(initial=0)
+        assert worst <= TOLERANCE * max(1, wanted.std() / 3), (worst, config)

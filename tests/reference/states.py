@@ -544,6 +544,9 @@ def gguf_tensors(config, w):
             x = x[:, None]
         elif to.endswith("ssm_norm.weight"):
             x = x.reshape(mamba_sizes(config)[3], -1)
+        elif config["model_type"] == "granitemoehybrid" and to.endswith(("q.weight", "k.weight")):
+            key = "num_attention_heads" if to.endswith("q.weight") else "num_key_value_heads"
+            x = gguf.interleaved(x, config[key])
         t[to] = x
     for name, parts in experts.items():
         t[name] = np.stack([parts[e] for e in range(len(parts))])
@@ -579,6 +582,8 @@ def gguf_keys(c):
         keys.update({"expert_feed_forward_length": c["moe_intermediate_size"],
                      "expert_weights_scale": c["routed_scaling_factor"],
                      "expert_weights_norm": c["norm_topk_prob"], "expert_gating_func": 2})
+    if arch == "lfm2moe":
+        keys["leading_dense_block_count"] = c["num_dense_layers"]
     if arch == "granitehybrid":
         keys.update({"embedding_scale": c["embedding_multiplier"],
                      "residual_scale": c["residual_multiplier"],
@@ -592,14 +597,19 @@ def gguf_keys(c):
     if arch.startswith("nemotron"):
         widths = {"mlp": c["intermediate_size"], "moe": c["moe_intermediate_size"]}
         keys["feed_forward_length"] = [widths.get(kind, 0) for kind in types]
-        if "n_group" in c and "moe" in types:
-            keys.update({"expert_group_count": 2, "expert_group_used_count": 1})
+        keys["attention.layer_norm_epsilon"] = eps
+    if arch == "nemotron_h_moe":
+        keys.update({"expert_shared_count": c["n_shared_experts"],
+                     "expert_shared_feed_forward_length": c["moe_shared_expert_intermediate_size"]})
+        if "n_group" in c:
+            keys.update({"expert_group_count": c["n_group"],
+                         "expert_group_used_count": c["topk_group"]})
     return arch, keys
 
 
 def write_gguf(directory, path):
     model = Model(directory)
     arch, keys = gguf_keys(model.config)
-    gguf.write(path, {"general.architecture": arch,
+    gguf.write(path, {"general.architecture": arch, "tokenizer.ggml.model": "no_vocab",
                       **{f"{arch}.{key}": value for key, value in keys.items()}},
                gguf_tensors(model.config, model.w))
