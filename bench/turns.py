@@ -39,8 +39,8 @@ def name_of(url):
 
 def ask(url, messages, options):
     """(seconds to the first token, tokens of the prompt, of these cached, the answer)"""
-    body = {"model": name_of(url), "messages": messages, "max_tokens": options.new, "temperature": 0,
-            "stream": True, "stream_options": {"include_usage": True}, "seed": 1}
+    body = {"model": name_of(url), "messages": messages, "max_tokens": options.new, "seed": 1,
+            "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
     request = urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     begin, first, text, usage = time.monotonic(), None, "", {}
