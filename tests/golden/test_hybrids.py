@@ -13,8 +13,9 @@ import states  # noqa: E402
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures/hybrids"
 MODELS = sorted(path.name for path in FIXTURES.iterdir()
                 if path.is_dir() or path.suffix == ".gguf")
-# In standard deviations of the logits. In a mixture a row may get another expert from bf16 and q8.
-TOLERANCE = {"f32": 2e-3, "native": 2e-3, "bf16": 0.25, "q8": 0.5}
+# In standard deviations of the logits. In a mixture a row may get another expert from rounding.
+TOLERANCE = {"f32": 2e-3, "native": 2e-3, "bf16": 0.1, "q8": 0.5}
+MIXTURES = {"f32": 2e-3, "native": 2e-3, "bf16": 0.25, "q8": 0.5}
 
 
 def cases(name):
@@ -33,6 +34,7 @@ def run(name, requests, *options):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_are_the_references_in_every_mode(name):
+    tolerance = MIXTURES if "moe" in name or "qwen3next" in name else TOLERANCE
     for case in cases(name):
         n = len(case["prompt"])
         ids = case["prompt"] + case["greedy"][:-1]
@@ -41,7 +43,7 @@ def test_logits_are_the_references_in_every_mode(name):
             rows = engine.all_ways(FIXTURES / name, ids, n_vocab(name), "--dtype", dtype,
                                    "--kv-dtype", "f32")
             error = np.abs(rows[n - 1] - wanted)
-            assert np.sqrt((error ** 2).mean()) <= TOLERANCE[dtype] * wanted.std(), dtype
+            assert np.sqrt((error ** 2).mean()) <= tolerance[dtype] * wanted.std(), dtype
         rows = engine.all_ways(FIXTURES / name, ids, n_vocab(name), "--dtype", "f32")
         assert np.abs(rows[n - 1] - wanted).max() <= TOLERANCE["f32"] * max(1, wanted.std())
         for row, token, gap in zip(rows[n - 1:], case["greedy"], case["gaps"]):
