@@ -22,6 +22,8 @@ class Client:
         return done.stdout
 
     def drive(self, fleet, test, base="", **env):
-        """Runs a test against the fleet, whose address is BASE_URL."""
-        return self.run(self.node, self.dir / test,
+        """Runs a test against the fleet, whose address is BASE_URL.
+
+        A client that left a stream unread may hold its connection, and Node would wait for it."""
+        return self.run(self.node, "--test-force-exit", self.dir / test,
                         BASE_URL=f"http://127.0.0.1:{fleet.port}{base}", **env)
