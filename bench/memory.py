@@ -25,6 +25,8 @@ from pathlib import Path
 
 from fleet import ROOT, Fleet, free_port
 
+LETTERS = 1000  # a token of letters in every file of make-model
+
 
 def pss(processes):
     """(all, of files) in MB."""
@@ -113,7 +115,9 @@ def measure_llama(options, model):
             idle = pss([server])
 
             def body_of(i):
-                return {"prompt": prompt(i, options), "n_predict": options.new, "ignore_eos": True}
+                # Its JSON cannot hold the bytes that random weights draw: one token is always drawn.
+                return {"prompt": prompt(i, options), "n_predict": options.new, "ignore_eos": True,
+                        "logit_bias": [[LETTERS, 100]]}
             most = peak([server], lambda: run_streams(url + "/completion", body_of, options))
             return [idle, most, pss([server])]
         finally:
