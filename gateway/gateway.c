@@ -24,6 +24,7 @@
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/bodies.h"
 #include "gateway/api/routes/debug_kv.h"
+#include "gateway/api/routes/events.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/api/routes/table.h"
 #include "gateway/api/streams/streams.h"
@@ -66,6 +67,7 @@ struct gateway {
     struct gw_requests requests;
     struct gw_metrics metrics;
     struct gw_spans spans;
+    struct gw_feed feed;
     struct gw_core core;
     struct gw_dispatcher dispatcher;
     struct gw_loop_lag lag;
@@ -153,7 +155,7 @@ static void on_worker_message(void *arg, struct gw_worker *worker, const baton_e
 static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reason)
 {
     struct gateway *gateway = arg;
-    (void)reason;
+    gw_feed_worker_gone(&gateway->feed, worker, reason);
     gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
     gw_kv_debug_worker_lost(gateway->api.kv_debug, worker);
     gw_lora_worker_lost(gateway->api.lora, worker);
@@ -244,6 +246,7 @@ static void close_all(struct gateway *gateway)
     if (gateway->api.batches)
         gw_batches_stop(gateway->api.batches);
     gw_streams_drain(&gateway->streams);
+    gw_events_drain(gateway->api.events);
     gw_http_stop(gateway->server, on_server_closed, gateway);
     gateway->server = NULL;
 }
@@ -261,6 +264,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
         baton_now_ns() + (int64_t)(gateway->options->fleet.drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
     gw_streams_drain(&gateway->streams);
+    gw_events_drain(gateway->api.events);
     if (gateway->api.batches)
         gw_batches_stop(gateway->api.batches);
     baton_log(BATON_LOG_INFO, "draining",
@@ -297,6 +301,7 @@ static void on_tick(uv_timer_t *timer)
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
+    gw_events_tick(gateway->api.events, now_ns);
     gw_lora_tick(gateway->api.lora, now_ns);
     gw_response_store_tick(gateway->api.responses, now_ns);
     gw_streams_tick(&gateway->streams, now_ns);
@@ -378,7 +383,8 @@ static enum baton_err init_dispatcher(struct gateway *gateway)
         .requests = &gateway->requests,
         .detokenizer = {.tokenizer = gateway->model.tokenizer, .facts = &gateway->model.facts},
         .metrics = &gateway->metrics,
-        .spans = &gateway->spans};
+        .spans = &gateway->spans,
+        .feed = &gateway->feed};
     return gw_dispatcher_init(
         &gateway->dispatcher,
         &(struct gw_dispatcher_options){.lifecycle = {.max_attempts = options->max_attempts,
@@ -450,13 +456,14 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .files = *options->files_dir ? &gateway->files : NULL,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
+    gateway->api.events = gw_events_create(&gateway->feed, &gateway->fleet, &gateway->requests);
     gateway->api.lora = gw_lora_create(&gateway->fleet);
     gateway->api.adapter_defaults = &gateway->adapter_defaults;
     gateway->api.bodies = gw_bodies_create(&gateway->loop, http.max_body_bytes);
     struct gw_response_bounds bounds = gw_settings_responses(options);
     gateway->api.responses = gw_response_store_create(&bounds);
-    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.lora ||
-        !gateway->api.bodies || !gateway->api.responses)
+    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.events ||
+        !gateway->api.lora || !gateway->api.bodies || !gateway->api.responses)
         return BATON_NO_MEMORY;
     if (gateway->api.files) {
         gateway->api.batches = gw_batches_create(&gateway->api, (int)options->batch_lines);
@@ -575,6 +582,8 @@ static void release(struct gateway *gateway)
     gw_completions_destroy(gateway->api.completions);
     gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
+    gw_events_destroy(gateway->api.events);
+    gw_feed_fini(&gateway->feed);
     gw_lora_destroy(gateway->api.lora);
     gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
@@ -606,6 +615,7 @@ enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
         (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     keep_little_free_memory();
     gw_requests_init(&gateway.requests);
+    gw_feed_init(&gateway.feed);
     struct gw_stream_bounds bounds = gw_settings_streams(options);
     gw_streams_init(&gateway.streams, &bounds);
     enum baton_err err = init_loop(&gateway, why);

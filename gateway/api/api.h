@@ -21,6 +21,7 @@ struct gw_adapter_defaults;
 struct gw_batches;
 struct gw_bodies;
 struct gw_completions;
+struct gw_events;
 struct gw_files;
 struct gw_loop_lag;
 struct gw_kv_debug;
@@ -64,6 +65,7 @@ struct gw_api {
     struct gw_access *access;
     struct gw_bodies *bodies; /* that are parsed */
     struct gw_completions *completions;
+    struct gw_events *events; /* their readers */
     struct gw_kv_debug *kv_debug;
     struct gw_lora *lora;
     struct gw_adapter_defaults *adapter_defaults;

@@ -286,6 +286,8 @@ static void handle_began(struct gw_dispatcher *dispatcher, struct gw_request *re
 {
     const struct gw_attempt *attempt = &request->attempt;
     gw_attempt_decode_begins(&request->attempt, began, began_ns);
+    if (dispatcher->core->feed && began)
+        gw_feed_handoff(dispatcher->core->feed, request);
     if (attempt->is_moved)
         note_moved(dispatcher->core->metrics, request, now_ns);
     if (!began || attempt->is_moved)
@@ -479,11 +481,13 @@ static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw
     return concerns ? request : NULL;
 }
 
-static void handle_step(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+static void handle_step(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
                         const Baton__V1__StepEvents *step)
 {
+    worker->now.n_steps++;
     for (size_t i = 0; i < step->n_events; i++) {
         const Baton__V1__StepEvent *event = step->events[i];
+        worker->now.n_tokens += event->tokens ? event->tokens->n_tokens : 0;
         struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
             handle_tokens(dispatcher, request, event, step->sample_s);

@@ -51,6 +51,7 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
     worker->census->n[worker->role][state]++;
     worker->state = state;
     worker->state_ns = now_ns;
+    worker->now.n_changes++;
 }
 
 void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *status)
@@ -60,6 +61,7 @@ void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *sta
      * copy does. */
     worker->status.base.n_unknown_fields = 0;
     worker->status.base.unknown_fields = NULL;
+    worker->now.n_changes++;
     gw_worker_load_reported(
         &worker->load,
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,

@@ -52,6 +52,12 @@ struct gw_worker_census {
     bool any_rejected; /* some worker may be backing off, or have rejected recently */
 };
 
+/* What a worker did. */
+struct gw_worker_counts {
+    uint64_t n_changes;         /* of its state or its Status */
+    uint64_t n_steps, n_tokens; /* that it reported with StepEvents */
+};
+
 struct gw_worker {
     struct gw_worker_census *census; /* the fleet's */
     struct baton_node in_workers, in_due;
@@ -88,6 +94,8 @@ struct gw_worker {
     uint32_t tag;                 /* numbers this life of the worker: unique, never 0 */
     uint32_t n_active;            /* requests of this gateway that it has now */
     uint32_t n_stalls;            /* how often it was STALLED */
+    struct gw_worker_counts now;  /* so far */
+    struct gw_worker_counts told; /* of these, told by the feed (gateway/observe/feed.h) */
     uint64_t n_routed, turn;      /* requests routed to it; the number of the last such routing */
     double prompt_tokens_per_s;   /* measured on our prompts; 0: none yet */
     /* By class (enum baton_priority). backing_off: it rejected a reservation after its last Status,

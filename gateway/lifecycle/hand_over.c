@@ -95,6 +95,8 @@ void gw_hand_over_done(struct gw_lifecycle *lifecycle, struct gw_request *reques
     metrics->n_migrations++;
     metrics->n_hand_overs++;
     lifecycle->wants_pump = true;
+    if (lifecycle->core->feed)
+        gw_feed_request(lifecycle->core->feed, request, reason);
     baton_log(BATON_LOG_INFO, "handed_over", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n),

@@ -40,6 +40,8 @@ void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *r
     if (request->state == GW_TOKENIZING && state == GW_QUEUED) /* a retry is no new arrival */
         gw_arrivals_arrived(&lifecycle->arrivals, now_ns);
     gw_request_set_state(lifecycle->core->requests, request, state, reason);
+    if (lifecycle->core->feed)
+        gw_feed_request(lifecycle->core->feed, request, reason);
     if (state == GW_QUEUED)
         lifecycle->wants_pump = true;
 }

@@ -111,7 +111,8 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         methods = {other.split(" ")[0] for other in documented_routes()
                    if other.split(" ")[1] == path}
         path = path.replace("models/{id}", "models/tale").replace("{name}", "app.js")
-        status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
+        asked = "/events?seconds=1" if path == "/events" else path  # it ends no sooner
+        status, _, _ = fleet.request(method, asked, {} if method == "POST" else None)
         of_another = path.startswith("/api/") or path in TGI
         takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache", "/ping")) or (
             path == "/v1/conversations")

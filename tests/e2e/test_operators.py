@@ -50,6 +50,7 @@ def is_operator(fleet, headers):
         assert kv == (200, None) and INNER <= set(worker)
         return True
     assert drain[0] == kv[0] == 403 and not INNER & set(worker)
+    assert ask(fleet, "GET", "/events", headers)[0] == 403
     return False
 
 

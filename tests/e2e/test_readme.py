@@ -141,6 +141,8 @@ def check_stream(path, body):
     if path.startswith("/v1/"):
         assert events[-1].data == "[DONE]" and len(events) > 2
         assert json.loads(events[0].data)["choices"]
+    elif path == "/events":
+        assert events[0].name == "fleet" and len(events[0].json()["workers"]) == 2
     elif path == "/generate_stream":
         assert json.loads(events[-1].data)["generated_text"] and len(events) > 2
     else:

@@ -10,6 +10,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/bodies.h"
+#include "gateway/api/routes/events.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/observe/advice.h"
 #include "gateway/observe/loop_lag.h"
@@ -137,6 +138,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     put_gauge(out, "baton_stored_response_bytes", "Estimate of the memory that they take.",
               (double)gw_response_store_bytes(api->responses));
     gw_streams_write_metrics(api->streams, out);
+    gw_events_write_metrics(api->events, out);
     if (api->spans)
         gw_spans_write_metrics(api->spans, out);
     gw_loop_lag_write(api->lag, out);

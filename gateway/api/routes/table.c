@@ -30,6 +30,7 @@
 #include "gateway/api/routes/answers.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
+#include "gateway/api/routes/events.h"
 #include "gateway/api/routes/health.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
@@ -212,6 +213,8 @@ static const struct gw_route routes[] = {
     {"GET", "/metrics", gw_info_metrics, GW_ANSWERS_TEXT, "Return metrics for Prometheus"},
     {"GET", "/debug/kv", gw_debug_kv, GW_ANSWERS_JSON | GW_FOR_OPERATORS,
      "List the owners of KV blocks; for operators"},
+    {"GET", "/events", gw_events_get, GW_ANSWERS_EVENTS | GW_FOR_OPERATORS,
+     "Follow what happens in the fleet; for operators"},
     {"GET", "/openapi.json", gw_openapi_get, GW_ANSWERS_JSON, "Return this document"},
     {"GET", "/", gw_page, GW_ANSWERS_FILE, "Return the playground"},
     {"GET", "/web/{name}", gw_page_part, GW_ANSWERS_FILE, "Return a file of the playground"},
