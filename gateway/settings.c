@@ -67,7 +67,8 @@ struct gw_stream_bounds gw_settings_streams(const struct gw_options *options)
     return (struct gw_stream_bounds){.stream_bytes = (size_t)options->resume_bytes,
                                      .bytes = (size_t)options->resume_total_bytes,
                                      .window_ns =
-                                         (int64_t)(options->resume_s * (double)BATON_SECOND)};
+                                         (int64_t)(options->resume_s * (double)BATON_SECOND),
+                                     .lasting_ns = gw_settings_responses(options).age_ns};
 }
 
 static struct gw_limits address_limits(const struct gw_options *options)

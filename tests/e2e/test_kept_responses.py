@@ -1,11 +1,15 @@
 """Responses that are kept: their input, those in the background, and the count of a prompt."""
+import http.client
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from conftest import KEY, OTHER_KEY, TEMPLATE
-from fleet import Fleet, wait_for
+from fleet import LONG_S, Fleet, Stream, read_events, wait_for
 from javascript import Client
 
 LONG = {"input": "Tell me a story", "background": True, "max_output_tokens": 400,
         "temperature": 0, "ignore_eos": True}
+CHAT = ["--chat-template", "chatml"]
 TOOL = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 
 
@@ -85,16 +89,8 @@ def test_a_response_of_the_foreground_is_not_canceled(fleet):
 
 
 def test_what_cannot_go_on_alone_is_refused(fleet):
-    for fields, words in (({"stream": True}, "not together with stream"),
-                          ({"store": False}, "the response must be stored")):
-        assert words in post(fleet, 400, **{**LONG, **fields})["error"]["message"]
-
-
-def test_a_stored_response_is_no_stream(fleet):
-    made = post(fleet, input="a", max_output_tokens=1)
-    assert "stream: " in get(fleet, f"{made['id']}?stream=true&starting_after=3", 400)["error"][
+    assert "the response must be stored" in post(fleet, 400, **{**LONG, "store": False})["error"][
         "message"]
-    assert get(fleet, f"{made['id']}?stream=false") == made
 
 
 def test_a_failure_in_the_background_is_told(fleet):
@@ -108,6 +104,185 @@ def test_strangers_see_nothing(fleet):
     for method, end in (("GET", ""), ("GET", "/input_items"), ("POST", "/cancel"), ("DELETE", "")):
         assert other(fleet, method, f"/v1/responses/{made['id']}{end}") == 404
     assert ended(fleet, made)["output"]
+
+
+# ---- streams in the background ----
+
+STREAM = {**LONG, "stream": True, "max_output_tokens": 24}
+
+
+def begin(fleet, **body):
+    """(the response's id, the stream), of which the head and the first events were read"""
+    stream = Stream(fleet.port, {**STREAM, **body}, "/v1/responses", fleet.headers)
+    assert stream.status == 200, stream.response.read()
+    return next(stream.events).json()["response"]["id"], stream
+
+
+def replay(fleet, id, after=None, **headers):
+    """The events after that number, as (number, data)."""
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
+    query = "" if after is None else f"&starting_after={after}"
+    connection.request("GET", f"/v1/responses/{id}?stream=true{query}", None,
+                       {**fleet.headers, **headers})
+    response = connection.getresponse()
+    assert response.status == 200, response.read()
+    found = [event.json() for event in read_events(response)]
+    connection.close()
+    return [(event["sequence_number"], event) for event in found]
+
+
+def gone(fleet, id, after, expected=400):
+    error = get(fleet, f"{id}?stream=true&starting_after={after}", expected)["error"]
+    assert error["param"] == "starting_after" and "starting_after: must be" in error["message"]
+    return error["message"]
+
+
+def test_a_stream_goes_on_without_its_client_and_is_read_from_any_event_on(fleet):
+    fleet.workers["decode-0"].pause()
+    id, stream = begin(fleet)
+    stream.abandon()
+    fleet.workers["decode-0"].resume()
+    whole = ended(fleet, {"id": id})
+    events = replay(fleet, id)
+    assert [number for number, _ in events] == list(range(len(events)))
+    assert [event["type"] for _, event in events[:3]] == [
+        "response.created", "response.queued", "response.in_progress"]
+    assert events[0][1]["response"]["status"] == "queued"
+    assert events[-1][1]["response"] == whole and whole["status"] == "incomplete"
+    text = "".join(event["delta"] for _, event in events if event["type"].endswith("text.delta"))
+    assert text == whole["output"][0]["content"][0]["text"]
+    for after in (0, len(events) // 2, len(events) - 2, len(events) - 1):
+        assert replay(fleet, id, after) == events[after + 1:]
+    assert "0..%d" % (len(events) - 1) in gone(fleet, id, len(events))
+
+
+@pytest.mark.parametrize("query", ["stream=yes", "stream=true&starting_after=x", "stream=true"
+                                   "&starting_after=-1", "starting_after=1",
+                                   "stream=false&starting_after=1"])
+def test_a_query_that_is_none_is_refused(fleet, query):
+    id, stream = begin(fleet, max_output_tokens=1)
+    assert stream.text()
+    error = get(fleet, f"{id}?{query}", 400)["error"]
+    assert error["param"] in query and error["message"].startswith(f"{error['param']}: must be ")
+
+
+def test_a_client_that_comes_back_goes_on_with_the_running_stream(fleet):
+    fleet.workers["decode-0"].pause()
+    id, stream = begin(fleet)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(replay, fleet, id, 1)
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            stream.text()  # the first is cut off, as of any stream that is resumed
+        fleet.workers["decode-0"].resume()
+        events = second.result()
+    assert events == replay(fleet, id)[2:] and events[-1][1]["type"] == "response.incomplete"
+
+
+def test_a_stream_in_the_background_outlives_its_client_and_its_decode_worker():
+    body, ids = {"max_output_tokens": 400, "explain": 20}, []
+
+    def told():
+        id, stream = begin(fleet, **body)
+        stream.abandon()
+        ids.append(id)
+        return ended(fleet, {"id": id})
+    with Fleet(decode=2, gateway_args=CHAT) as fleet, ThreadPoolExecutor(1) as pool:
+        [running] = fleet.pause_at_work("decode-0", lambda: [pool.submit(told)], lambda: ids)
+        fleet.workers["decode-0"].kill()
+        whole = running.result()
+        again = post(fleet, **{**LONG, **body, "background": False})
+        assert whole["output"][0]["content"] == again["output"][0]["content"]
+        assert replay(fleet, whole["id"], 5)[-1][1]["response"] == whole
+
+
+def test_only_its_key_reads_a_stream(fleet):
+    id, stream = begin(fleet)
+    assert other(fleet, "GET", f"/v1/responses/{id}?stream=true") == 404
+    assert other(fleet, "GET", f"/v1/streams/{id.partition('-')[2]}") == 404
+    assert stream.text()[1].json()["type"] == "response.incomplete"
+
+
+def test_a_canceled_and_a_failed_stream_end(fleet):
+    fleet.workers["prefill-0"].pause()
+    id, stream = begin(fleet)
+    canceled = fleet.request("POST", f"/v1/responses/{id}/cancel")[1]
+    fleet.workers["prefill-0"].resume()
+    end = stream.text()[1]
+    assert (end.name, end.json()["response"]) == ("response.incomplete", canceled)
+    assert canceled["status"] == "cancelled" and get(fleet, id) == canceled
+    assert replay(fleet, id)[-1][1]["response"] == canceled
+    id, stream = begin(fleet, timeout_s=1e-9)
+    end = stream.text()[1]
+    assert end.name == "response.failed" and get(fleet, id)["status"] == "failed"
+    assert replay(fleet, id)[-1][1] == end.json()
+    fleet.wait_all_free()
+
+
+def test_a_deleted_stream_is_gone(fleet):
+    fleet.workers["prefill-0"].pause()
+    id, stream = begin(fleet)
+    assert fleet.request("DELETE", f"/v1/responses/{id}")[1]["deleted"]
+    get(fleet, f"{id}?stream=true", 404)
+    assert fleet.request("GET", f"/v1/streams/{id.partition('-')[2]}")[0] == 404
+    fleet.workers["prefill-0"].resume()
+    fleet.wait_all_free()
+
+
+def test_a_response_without_a_stream_is_told_by_its_first_and_last_event(fleet):
+    made = post(fleet, input="a", max_output_tokens=1)
+    first, last = replay(fleet, made["id"])
+    assert (first[0], first[1]["type"], last[0]) == (0, "response.created", 1)
+    assert last[1]["type"] == "response.incomplete" and last[1]["response"] == made
+    assert replay(fleet, made["id"], 7) == [(8, {**last[1], "sequence_number": 8})]
+    assert get(fleet, f"{made['id']}?stream=false") == made
+    fleet.workers["prefill-0"].pause()
+    running = post(fleet, **LONG)["id"]
+    assert "not made with stream" in get(fleet, f"{running}?stream=true", 400)["error"]["message"]
+    assert fleet.request("POST", f"/v1/responses/{running}/cancel")[0] == 200
+    fleet.workers["prefill-0"].resume()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Of a stream 64 KiB are kept, and there is room for one stream per client."""
+    bounds = ["--resume-bytes", 64 << 10, "--resume-total-bytes", 128 << 10]
+    with Fleet(gateway_args=[*CHAT, *bounds]) as one:
+        yield one
+        one.wait_all_free()
+
+
+def test_the_oldest_events_make_room(small):
+    def begun():
+        id, stream = begin(small, max_output_tokens=400, explain=20)
+        stream.abandon()
+        return id
+
+    def missed():  # its events are gone before it is over
+        id, status = begun(), 200
+        while status == 200 and get(small, id)["status"] == "queued":
+            status = small.request("HEAD", f"/v1/responses/{id}?stream=true&starting_after=0")[0]
+        message = gone(small, id, 0, 410) if status == 410 and (
+            get(small, id)["status"] == "queued") else None
+        ended(small, {"id": id})
+        return message
+    assert wait_for(missed, "a response whose first events are gone")
+    id = begun()
+    whole = ended(small, {"id": id})
+    assert replay(small, id, 2) == [(3, {"type": "response.incomplete", "sequence_number": 3,
+                                         "response": whole})]
+    assert [event["type"] for _, event in replay(small, id)] == [
+        "response.created", "response.incomplete"]
+
+
+def test_a_stream_that_cannot_be_kept_is_refused(small):
+    small.workers["prefill-0"].pause()
+    id, stream = begin(small)
+    refused = post(small, 503, **STREAM)["error"]
+    assert refused["code"] == "overloaded" and "background: " in refused["message"]
+    small.workers["prefill-0"].resume()
+    assert stream.text()[1].name == "response.incomplete"
+    with Fleet(gateway_args=[*CHAT, "--resume-s", 0]) as never:
+        assert "--resume-s 0" in post(never, 400, **STREAM)["error"]["message"]
 
 
 # ---- conversations ----

@@ -138,7 +138,9 @@ def run(fleet, argv):
 
 def check_stream(path, body):
     events = list(read_events(body.encode().splitlines(keepends=True)))
-    if path.startswith("/v1/"):
+    if path.startswith("/v1/responses"):
+        assert events[-1].name in ("response.completed", "response.incomplete")
+    elif path.startswith("/v1/"):
         assert events[-1].data == "[DONE]" and len(events) > 2
         assert json.loads(events[0].data)["choices"]
     elif path == "/events":

@@ -243,11 +243,16 @@ static void open_stream(struct source *source, uint8_t how)
     struct client *client = new_client(how);
     if (source->stream)
         return;
+    bool lasts = how >= 0xc0;
+    char id[BATON_SECRET_BYTES];
+    baton_random_secret(id);
     client->resumable = values[how % BATON_N_OF(values)];
     *source = (struct source){0};
     source->stream =
-        gw_streams_open(&streams, exchange_of(client), &client->owner, &callbacks, source);
-    check(!source->stream || !strcmp(client->resumable, "true"));
+        lasts ? gw_streams_open_lasting(&streams, exchange_of(client), &client->owner, id,
+                                        &callbacks, source)
+              : gw_streams_open(&streams, exchange_of(client), &client->owner, &callbacks, source);
+    check(!source->stream || lasts || !strcmp(client->resumable, "true"));
     client->status = 200;
 }
 

@@ -177,21 +177,25 @@ static void on_full(void *arg, bool full)
 static void on_abandoned(void *arg, const char *reason)
 {
     struct gw_completion *completion = arg;
+    const struct gw_error error = {.status = 503, .code = "stream_ended", .message = reason};
     completion->stream = NULL;
+    if (completion->options.is_background)
+        completion->writer->failed(completion, &error);
     gw_completion_gone(completion, reason);
 }
+
+static const struct gw_stream_source stream_source = {
+    .attached = on_attached, .full = on_full, .abandoned = on_abandoned};
 
 /* Opens a resumable stream if the client requests one. Only server-sent events can be resumed:
  * events of other formats have no ids. */
 static void open_stream(struct gw_completion *completion)
 {
-    static const struct gw_stream_source source = {
-        .attached = on_attached, .full = on_full, .abandoned = on_abandoned};
     const struct gw_api *api = completion->api;
     struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
     if (!strcmp(format_of(completion)->content_type, server_sent_events.content_type))
         completion->stream =
-            gw_streams_open(api->streams, completion->exchange, &owner, &source, completion);
+            gw_streams_open(api->streams, completion->exchange, &owner, &stream_source, completion);
 }
 
 /* Moves the completion to the end of its list, which is ordered by the last write. */
@@ -202,17 +206,35 @@ static void note_written(struct gw_completion *completion)
     completion->wrote_ns = baton_now_ns();
 }
 
-void gw_completion_begin(struct gw_completion *completion)
+static void begin(struct gw_completion *completion)
 {
-    if (!completion->options.streaming || completion->begun)
-        return;
-    open_stream(completion);
     gw_exchange_stream_begin(completion->exchange, 200, format_of(completion)->content_type,
                              GW_STREAM_HEADERS);
     completion_list_remove(list_of(completion), completion);
     completion->begun = true;
     completion_list_push_back(list_of(completion), completion);
     completion->wrote_ns = baton_now_ns();
+}
+
+void gw_completion_begin(struct gw_completion *completion)
+{
+    if (!completion->options.streaming || completion->begun)
+        return;
+    open_stream(completion);
+    begin(completion);
+}
+
+bool gw_completion_begin_lasting(struct gw_completion *completion)
+{
+    const struct gw_api *api = completion->api;
+    struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
+    completion->stream = gw_streams_open_lasting(api->streams, completion->exchange, &owner,
+                                                 completion->id, &stream_source, completion);
+    if (!completion->stream)
+        return false;
+    begin(completion);
+    gw_choice_begin(&completion->choices[0]);
+    return true;
 }
 
 void gw_completion_end_stream(struct gw_completion *completion)
@@ -237,12 +259,18 @@ void gw_completion_detach(struct gw_completion *completion)
     completion->exchange = NULL;
 }
 
+static struct gw_completion *find(const struct completion_list *list, const char *id)
+{
+    struct gw_completion *completion = completion_list_first(list);
+    while (completion && (!completion->options.is_background || strcmp(completion->id, id) != 0))
+        completion = completion_list_next(list, completion);
+    return completion;
+}
+
 struct gw_completion *gw_completions_find(const struct gw_completions *completions, const char *id)
 {
-    struct gw_completion *completion = completion_list_first(&completions->others);
-    while (completion && (completion->exchange || strcmp(completion->id, id) != 0))
-        completion = completion_list_next(&completions->others, completion);
-    return completion;
+    struct gw_completion *completion = find(&completions->others, id);
+    return completion ? completion : find(&completions->begun, id);
 }
 
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
@@ -273,6 +301,14 @@ void gw_completion_send(struct gw_completion *completion, struct gw_choice *choi
 void gw_completion_gone(struct gw_completion *completion, const char *reason)
 {
     gw_completion_charge_rest(completion);
+    gw_completion_drop(completion, reason);
+}
+
+void gw_completion_cancel(struct gw_completion *completion, const char *reason)
+{
+    gw_completion_charge_rest(completion); /* while there is an exchange, whose line counts it */
+    if (completion->stream)
+        gw_completion_end_stream(completion);
     gw_completion_drop(completion, reason);
 }
 

@@ -84,6 +84,7 @@ struct gw_completion_options {
     bool timings_per_token;        /* each event of a stream has timings */
     bool post_sampling_probs;      /* logprobs are the probabilities after all filters */
     bool has_secret_id;            /* who knows the answer's id may read it later */
+    bool is_background;            /* it goes on without its client; its id is a secret */
     int n_hidden_tops;             /* of top_logprobs, only listed with the prompt's tokens */
     bool shows_stop;               /* the text ends with the stop string that ended it */
     char id[GW_REQUEST_ID_BYTES];  /* the part of the answer's id after the dash; "": its own */
@@ -99,7 +100,7 @@ struct gw_completion {
     enum gw_exchange_user user; /* first: its exchange's data is this completion */
     struct baton_node in_completions;
     struct gw_api *api;
-    struct gw_exchange *exchange; /* NULL: the client of its stream has left, and may come back */
+    struct gw_exchange *exchange; /* NULL: its client has left, and may come back */
     struct gw_stream *stream;     /* NULL: events go to the exchange and are not kept */
     struct gw_payers payers;
     gw_error_writer put_error;
@@ -126,7 +127,7 @@ static inline const char *gw_completion_model(const struct gw_completion *comple
 }
 
 struct gw_completions *gw_completions_create(void);
-/* The completion without an exchange that has this id (without its prefix); NULL: none. */
+/* The completion in the background that has this id (without its prefix); NULL: none. */
 struct gw_completion *gw_completions_find(const struct gw_completions *completions, const char *id);
 void gw_completions_destroy(struct gw_completions *completions);
 /* Begins streams whose first token takes more than 1.5 s, and writes a keep-alive to streams that

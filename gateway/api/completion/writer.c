@@ -443,11 +443,11 @@ static void answer_error(struct gw_completion *completion, const struct gw_error
 {
     const struct gw_answer_writer *writer = completion->writer;
     struct baton_buf data;
+    if (completion->options.is_background)
+        writer->failed(completion, error);
     if (!completion->begun) {
         if (completion->exchange)
             gw_exchange_respond_error(completion->exchange, error);
-        else
-            writer->failed(completion, error);
         return;
     }
     baton_buf_init(&data, GW_EVENT_MAX_BYTES);

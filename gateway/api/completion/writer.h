@@ -56,9 +56,9 @@ struct gw_answer_writer {
     void (*put_answer)(struct gw_completion *completion, struct baton_json_out *out);
     bool (*is_array)(const struct gw_completion *completion); /* put_answer writes elements */
 
-    /* For whole answers whose client does not wait. accepted: the requests are queued; the writer
-     * may answer the client and detach the completion (gw_completion_detach). failed: a detached
-     * completion is over with an error. */
+    /* For completions in the background (options.is_background). accepted: the requests are queued;
+     * the writer may answer the client and detach the completion (gw_completion_detach), or begin
+     * its stream, or end it. failed: it is over with an error. */
     void (*accepted)(struct gw_completion *completion);
     void (*failed)(struct gw_completion *completion, const struct gw_error *error);
 
@@ -119,7 +119,12 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
 /* Parts the completion from its exchange, which its writer answers; it goes on without a client. */
 void gw_completion_detach(struct gw_completion *completion);
 
-/* The same for events that are formatted already. */
+/* Begins a stream that goes on without its client. False: there is no memory to keep it. */
+bool gw_completion_begin_lasting(struct gw_completion *completion);
+/* Ends the completion and its stream, after the last event. */
+void gw_completion_cancel(struct gw_completion *completion, const char *reason);
+
+/* The same as gw_completion_write for events that are formatted already. */
 void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
                         const struct baton_buf *events);
 

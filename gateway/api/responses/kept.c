@@ -3,8 +3,10 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/listing.h"
 #include "gateway/api/responses/input_items.h"
+#include "gateway/api/responses/replay.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/writer.h"
+#include "gateway/api/streams/streams.h"
 
 enum { ID_AT = 2 }; /* in /v1/responses/{id} */
 
@@ -32,6 +34,15 @@ static struct gw_completion *running(const struct gw_api *api,
     return dash ? gw_completions_find(api->completions, dash + 1) : NULL;
 }
 
+/* The stream of a response that was made in the background as one; NULL: none. */
+static struct gw_stream *stream_of(const struct gw_api *api, struct gw_exchange *exchange,
+                                   const struct gw_stored_response *stored)
+{
+    struct gw_owner owner = gw_access_owner(api->access, exchange);
+    const char *dash = strchr(stored->id, '-');
+    return dash ? gw_streams_find(api->streams, &owner, dash + 1) : NULL;
+}
+
 static void answer_stored(struct gw_exchange *exchange, const struct gw_stored_response *stored)
 {
     gw_exchange_respond(exchange, 200, "application/json", "", stored->body, stored->n_body);
@@ -40,16 +51,15 @@ static void answer_stored(struct gw_exchange *exchange, const struct gw_stored_r
 void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
-    char stream[GW_URL_PART_BYTES];
+    struct gw_replay replay;
     (void)none;
-    if (!strcmp(gw_query_value(exchange, "stream", stream), "true")) {
-        gw_answer_error(exchange, 400, "unsupported_field",
-                        "stream: a stored response is not a stream; ask for it again until its "
-                        "status is not queued");
+    if (!gw_replay_read(&replay, exchange))
         return;
-    }
     const struct gw_stored_response *stored = find(api, exchange);
-    if (stored)
+    if (stored && replay.is_stream)
+        gw_replay_answer(&replay, exchange, stored, stream_of(api, exchange, stored),
+                         running(api, stored) != NULL);
+    else if (stored)
         answer_stored(exchange, stored);
 }
 
@@ -71,11 +81,14 @@ void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
     char id[GW_URL_PART_BYTES];
     struct gw_owner owner = gw_access_owner(api->access, exchange);
     const struct gw_stored_response *stored = find(api, exchange);
+    struct gw_stream *stream = stored ? stream_of(api, exchange, stored) : NULL;
     (void)none;
     if (!stored)
         return;
     if (running(api, stored))
         gw_response_cancel(running(api, stored));
+    if (stream)
+        gw_streams_drop(api->streams, stream, "its response was deleted");
     (void)gw_response_store_remove(api->responses, &owner, gw_path_segment(exchange, ID_AT, id));
     answer_deleted(exchange, id);
 }

@@ -11,6 +11,7 @@
 #include "gateway/api/responses/input.h"
 #include "gateway/api/responses/turn.h"
 #include "gateway/api/responses/writer.h"
+#include "gateway/api/streams/streams.h"
 
 /* ---- POST ---- */
 
@@ -71,10 +72,13 @@ static void read_truncation(struct gw_completion_builder *builder, const struct 
 static void read_background(struct gw_completion_builder *builder, struct gw_turn *turn)
 {
     struct gw_fields *fields = &builder->fields;
+    bool keeps_streams = builder->api->streams->bounds.window_ns;
     gw_field_bool(fields, "background", &turn->is_background);
-    if (turn->is_background && builder->options.streaming)
+    builder->options.is_background = turn->is_background;
+    if (turn->is_background && builder->options.streaming && !keeps_streams)
         gw_fields_fail(fields, "background", "invalid_value",
-                       "background: not together with stream: true");
+                       "background: not together with stream: true, because the gateway keeps no "
+                       "streams (--resume-s 0)");
     if (turn->is_background && !turn->stores)
         gw_fields_fail(fields, "background", "invalid_value",
                        "background: the response must be stored, and store is false, or the "

@@ -2,7 +2,8 @@
  *
  * Responses are stored in memory, and only visible to the API key that made them (store.h). One in
  * the background goes on without its client, which asks for it by its id; until its end the store
- * has a response without an answer in its place.
+ * has a response without an answer in its place. Its stream, if it has one, is a lasting one
+ * (streams/stream.h) that a client may read again (replay.h).
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.

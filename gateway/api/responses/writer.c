@@ -110,9 +110,10 @@ static void put_response(struct baton_json_out *out, const struct gw_completion 
 
 /* ---- events ---- */
 
-static void write_progress(const struct gw_completion *completion, const char *name)
+static void write_progress(const struct gw_completion *completion, const char *name,
+                           const char *status)
 {
-    static const struct progress begun = {.status = "in_progress"};
+    const struct progress begun = {.status = status};
     struct gw_turn_event event;
     gw_turn_event_begin(&event, turn_of(completion), name);
     baton_json_open(&event.out, "response", '{');
@@ -163,8 +164,12 @@ static void put_failure(struct baton_buf *data, const struct gw_completion *comp
 
 static void write_begin(struct gw_choice *choice)
 {
-    write_progress(choice->completion, "response.created");
-    write_progress(choice->completion, "response.in_progress");
+    bool is_background = turn_of(choice->completion)->is_background;
+    write_progress(choice->completion, "response.created",
+                   is_background ? "queued" : "in_progress");
+    if (is_background)
+        write_progress(choice->completion, "response.queued", "queued");
+    write_progress(choice->completion, "response.in_progress", "in_progress");
     flush(choice);
 }
 
@@ -254,6 +259,19 @@ static bool store_unfinished(const struct gw_completion *completion, const struc
                                   baton_json_new_array(), baton_now_ns());
 }
 
+static void refuse_stream(struct gw_completion *completion)
+{
+    struct gw_exchange *exchange = completion->exchange;
+    char id[GW_ANSWER_ID_BYTES];
+    (void)gw_response_store_remove(completion->api->responses, &turn_of(completion)->owner,
+                                   gw_choice_id(&completion->choices[0], "resp", id));
+    gw_completion_detach(completion);
+    gw_completion_cancel(completion, "its stream cannot be kept");
+    gw_answer_error(exchange, 503, "overloaded",
+                    "background: the memory for streams that are kept is used up; ask without "
+                    "stream: true");
+}
+
 /* Answers the client of a response in the background at once. If its place in the store cannot be
  * had, the client waits for the answer. */
 static void accepted(struct gw_completion *completion)
@@ -264,7 +282,11 @@ static void accepted(struct gw_completion *completion)
         return;
     baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
     put_unfinished(&body, completion, "queued", NULL);
-    if (store_unfinished(completion, &body)) {
+    bool is_stored = store_unfinished(completion, &body);
+    if (completion->options.streaming) {
+        if (!is_stored || !gw_completion_begin_lasting(completion))
+            refuse_stream(completion);
+    } else if (is_stored) {
         gw_completion_detach(completion);
         gw_answer_json(exchange, 200, &body);
     }
@@ -280,13 +302,25 @@ static void failed(struct gw_completion *completion, const struct gw_error *erro
     baton_buf_fini(&body);
 }
 
+/* OpenAI has no event of its own for a canceled response. */
+static void write_canceled(struct gw_completion *completion, const struct baton_buf *body)
+{
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn_of(completion), "response.incomplete");
+    baton_json_put_raw(&event.out, "response", baton_buf_text(body), body->len);
+    gw_turn_event_end(&event, turn_of(completion));
+    flush(&completion->choices[0]);
+}
+
 void gw_response_cancel(struct gw_completion *completion)
 {
     struct baton_buf body;
     baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
     put_unfinished(&body, completion, "cancelled", NULL);
     (void)store_unfinished(completion, &body);
-    gw_completion_gone(completion, "canceled by its client");
+    if (completion->stream)
+        write_canceled(completion, &body);
+    gw_completion_cancel(completion, "canceled by its client");
     baton_buf_fini(&body);
 }
 

@@ -1,6 +1,6 @@
 /* The answers of POST /v1/responses, whole or as a stream of events, each with its number.
  *
- *     response.created  response.in_progress
+ *     response.created  (in the background: response.queued)  response.in_progress
  *     response.output_item.added  response.content_part.added
  *     response.output_text.delta ...
  *     response.output_text.done  response.content_part.done  response.output_item.done

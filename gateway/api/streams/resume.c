@@ -48,7 +48,7 @@ static void refuse_number(struct gw_exchange *exchange, const struct gw_stream *
     refuse(exchange, 400, "out_of_range", message);
 }
 
-static void resume(struct gw_exchange *exchange, struct gw_stream *stream, uint64_t after)
+void gw_stream_resume(struct gw_exchange *exchange, struct gw_stream *stream, uint64_t after)
 {
     if (gw_exchange_add_header(exchange, "x-baton-stream", stream->id)) {
         gw_answer_error(exchange, 503, "overloaded", "no memory for the answer");
@@ -78,7 +78,7 @@ void gw_stream_get(struct gw_api *api, struct gw_exchange *exchange, const struc
     }
     switch (gw_stream_has_after(stream, after)) {
     case GW_STREAM_HAS:
-        resume(exchange, stream, after);
+        gw_stream_resume(exchange, stream, after);
         break;
     case GW_STREAM_HAS_ALL:
         gw_exchange_respond(exchange, 204, NULL, "", "", 0);

@@ -190,9 +190,23 @@ static void overflow(struct gw_stream *stream, size_t down_to)
         drop_first(stream);
 }
 
+/* Sends events before they are dropped: a client that does not take them is cut off. */
+static void keep_latest(struct gw_stream *stream)
+{
+    while (stream->held_bytes > stream->streams->bounds.stream_bytes) {
+        if (stream->exchange && stream->unsent == stream->first)
+            send_some(stream);
+        drop_first(stream);
+    }
+}
+
 static void keep_bounds(struct gw_stream *stream)
 {
     size_t max = stream->streams->bounds.stream_bytes, less = max / 8 * 3;
+    if (stream->is_lasting) {
+        keep_latest(stream);
+        return;
+    }
     if (stream->held_bytes > less)
         drop_taken(stream, max / 4);
     if (stream->held_bytes > max)
@@ -252,6 +266,11 @@ enum gw_stream_has gw_stream_has_after(const struct gw_stream *stream, uint64_t 
     if (after == stream->n_events)
         return stream->source ? GW_STREAM_HAS : GW_STREAM_HAS_ALL;
     return stream->first && stream->first->number <= after + 1 ? GW_STREAM_HAS : GW_STREAM_HAD;
+}
+
+uint64_t gw_stream_first_kept(const struct gw_stream *stream)
+{
+    return stream->first ? stream->first->number : stream->n_events + 1;
 }
 
 bool gw_stream_read_event_id(const struct gw_stream *stream, const char *text, uint64_t *number)

@@ -6,6 +6,8 @@
  *     either   --the source ends------------------> over: its events can still be requested
  *     DETACHED --the window is over, or a drain---> the source is abandoned
  *
+ * One of a source that goes on without a client (is_lasting) has no window while the source runs.
+ *
  * Its events share max_bytes:
  *
  *     over 3/8   drops the oldest events that the client has, until those take 1/4
@@ -13,6 +15,8 @@
  *     over 1     sends everything at once and drops it, so that an event may have any size;
  *                without an exchange the stream is lost. The second half is for events that the
  *                source writes before the pause takes effect.
+ *
+ * Of a lasting stream they are kept up to 1, and the source never pauses: the oldest are dropped.
  *
  * The client has an event when its side of the connection has acknowledged it. It may still lose
  * acknowledged events that its program had not read: the quarter is kept for that.
@@ -60,6 +64,7 @@ struct gw_stream {
     uint64_t made_bytes, sent_bytes;          /* of all events; of those before `unsent` */
     size_t held_bytes, taken_bytes; /* memory of the kept events; of those before untaken */
     bool exchange_is_full, is_paused, is_lost;
+    bool is_lasting; /* its source goes on without a client */
     int64_t left_ns; /* when it lost its client, or ended */
 };
 
@@ -80,6 +85,8 @@ enum gw_stream_has { GW_STREAM_HAS, GW_STREAM_HAS_ALL, GW_STREAM_HAD, GW_STREAM_
  * last event of a stream that is over; HAD: dropped; NEVER_HAD: there is no event with that
  * number. */
 enum gw_stream_has gw_stream_has_after(const struct gw_stream *stream, uint64_t after);
+/* The number of the oldest event that is kept or still to come. */
+uint64_t gw_stream_first_kept(const struct gw_stream *stream);
 /* Reads an event's id, "ID-NUMBER". False: it is not an id of this stream. */
 bool gw_stream_read_event_id(const struct gw_stream *stream, const char *text, uint64_t *number);
 /* Sends the events after that number, which must be kept, to the exchange, whose answer has

@@ -101,9 +101,12 @@ bool gw_stream_read_resumable(const struct gw_exchange *exchange, bool *resumabl
 }
 
 /* The request's id would be no secret: it is in every log, and a client may choose it. */
-static void name(struct gw_stream *stream, const struct gw_exchange *exchange)
+static void name(struct gw_stream *stream, const struct gw_exchange *exchange, const char *id)
 {
-    baton_random_secret(stream->id);
+    if (id)
+        (void)snprintf(stream->id, sizeof stream->id, "%s", id);
+    else
+        baton_random_secret(stream->id);
     memcpy(stream->shown_id, stream->id, BATON_SECRET_SHOWN_BYTES);
     (void)snprintf(stream->request, sizeof stream->request, "%s", gw_exchange_id(exchange));
 }
@@ -117,14 +120,11 @@ static struct gw_stream *refuse(struct gw_streams *streams, struct gw_stream *st
     return NULL;
 }
 
-struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange *exchange,
-                                  const struct gw_owner *owner,
+static struct gw_stream *open_one(struct gw_streams *streams, struct gw_exchange *exchange,
+                                  const struct gw_owner *owner, const char *id,
                                   const struct gw_stream_source *source, void *arg)
 {
     const struct payer anybody = {0};
-    bool resumable;
-    if (!gw_stream_read_resumable(exchange, &resumable) || !resumable || !streams->bounds.window_ns)
-        return NULL;
     struct gw_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return refuse(streams, NULL);
@@ -134,7 +134,7 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
     if (!make_space(streams, &payer, streams->bounds.bytes / 2) ||
         !make_space(streams, &anybody, streams->bounds.bytes))
         return refuse(streams, stream);
-    name(stream, exchange);
+    name(stream, exchange, id);
     if (gw_exchange_add_header(exchange, "x-baton-stream", stream->id))
         return refuse(streams, stream);
     stream->user = GW_USER_STREAM;
@@ -145,6 +145,26 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
     gw_exchange_set_data(exchange, stream);
     gw_stream_list_push_back(&streams->list, stream);
     streams->counts[GW_STREAM_COUNT_opened]++;
+    return stream;
+}
+
+struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange *exchange,
+                                  const struct gw_owner *owner,
+                                  const struct gw_stream_source *source, void *arg)
+{
+    bool resumable;
+    if (!gw_stream_read_resumable(exchange, &resumable) || !resumable || !streams->bounds.window_ns)
+        return NULL;
+    return open_one(streams, exchange, owner, NULL, source, arg);
+}
+
+struct gw_stream *gw_streams_open_lasting(struct gw_streams *streams, struct gw_exchange *exchange,
+                                          const struct gw_owner *owner, const char *id,
+                                          const struct gw_stream_source *source, void *arg)
+{
+    struct gw_stream *stream = open_one(streams, exchange, owner, id, source, arg);
+    if (stream)
+        stream->is_lasting = true;
     return stream;
 }
 
@@ -187,13 +207,22 @@ static void expire(struct gw_streams *streams, struct gw_stream *stream)
     gw_streams_drop(streams, stream, reason);
 }
 
+static bool is_expired(const struct gw_stream *stream, int64_t now_ns)
+{
+    const struct gw_stream_bounds *bounds = &stream->streams->bounds;
+    if (stream->exchange || (stream->is_lasting && stream->source))
+        return false;
+    return now_ns - stream->left_ns >=
+           (stream->is_lasting ? bounds->lasting_ns : bounds->window_ns);
+}
+
 void gw_streams_tick(struct gw_streams *streams, int64_t now_ns)
 {
     struct gw_stream *next;
     for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream; stream = next) {
         next = gw_stream_list_next(&streams->list, stream);
         gw_stream_tick(stream);
-        if (!stream->exchange && now_ns - stream->left_ns >= streams->bounds.window_ns)
+        if (is_expired(stream, now_ns))
             expire(streams, stream);
     }
 }

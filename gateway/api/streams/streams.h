@@ -1,7 +1,7 @@
 /* The table of resumable streams, and the memory that they share.
  *
  *     open --requested, and there is capacity--> a stream; else the answer is not resumable
- *     tick --detached or over for window_ns----> gone
+ *     tick --detached or over for window_ns----> gone; a lasting one if it is over for lasting_ns
  *
  * A running stream reserves the most memory that it may hold from its begin, so no client takes
  * memory from another one's stream. A stream that is over takes only what it holds. The streams of
@@ -33,6 +33,7 @@ enum { GW_STREAM_MIN_BYTES = 64 << 10 }; /* a stream counts with at least this m
 struct gw_stream_bounds {
     size_t stream_bytes, bytes; /* of one stream; of all */
     int64_t window_ns;          /* 0: no stream is resumable */
+    int64_t lasting_ns;         /* that a lasting stream is kept for when it is over */
 };
 
 BATON_LIST(gw_stream_list, struct gw_stream, in_streams)
@@ -57,6 +58,11 @@ bool gw_stream_read_resumable(const struct gw_exchange *exchange, bool *resumabl
 struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange *exchange,
                                   const struct gw_owner *owner,
                                   const struct gw_stream_source *source, void *arg);
+/* Opens a lasting stream, whose client need not request it. The id is a secret, and of no other
+ * stream. */
+struct gw_stream *gw_streams_open_lasting(struct gw_streams *streams, struct gw_exchange *exchange,
+                                          const struct gw_owner *owner, const char *id,
+                                          const struct gw_stream_source *source, void *arg);
 /* The owner's stream with that id; NULL: none. */
 struct gw_stream *gw_streams_find(const struct gw_streams *streams, const struct gw_owner *owner,
                                   const char *id);

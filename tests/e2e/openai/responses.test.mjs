@@ -83,3 +83,30 @@ test('refusals are the client\'s own error classes', async () => {
         (error) => error instanceof OpenAI.BadRequestError && error.message.includes(words));
   await assert.rejects(client.responses.create({ ...greedy, model: 'gpt' }), OpenAI.NotFoundError);
 });
+
+test('a stream in the background is left, and read again by its id', async () => {
+  const whole = await client.responses.create(greedy);
+  const stream = await client.responses.create({ ...greedy, background: true, stream: true });
+  let last;
+  for await (const event of stream) {
+    last = event;
+    if (event.type === 'response.queued')
+      break; // which closes the connection
+  }
+  const { id } = last.response;
+  assert.equal(last.response.status, 'queued');
+  const types = [];
+  for await (const event of await client.responses.retrieve(id, {
+    stream: true, starting_after: last.sequence_number })) {
+    assert.equal(event.sequence_number, last.sequence_number + 1 + types.length);
+    types.push(event.type);
+  }
+  assert.equal(types[0], 'response.in_progress');
+  assert.equal(types.at(-1), 'response.incomplete');
+  const gathered = await client.responses.stream({ response_id: id, starting_after: 3 })
+    .finalResponse();
+  assert.equal(gathered.output_text, whole.output_text);
+  assert.equal((await client.responses.retrieve(id)).output_text, whole.output_text);
+  await assert.rejects(client.responses.retrieve(id, { stream: true, starting_after: 1000 }),
+    (error) => error instanceof OpenAI.BadRequestError && error.param === 'starting_after');
+});

@@ -249,6 +249,36 @@ TEST(without_a_client_the_source_is_paused_and_then_the_stream_is_lost)
     stop();
 }
 
+TEST(a_lasting_stream_goes_on_without_a_client_and_keeps_its_latest_events)
+{
+    enum { N_EVENTS = 3 * MAX_BYTES / EVENT_BYTES, LASTING_MS = 5000 };
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    struct source source = {0};
+    start(MAX_BYTES, N_PLACES * MAX_BYTES);
+    streams.bounds.lasting_ns = LASTING_MS * BATON_MS;
+    int fd = client_open(&f, 0);
+    source.exchange = ask(fd, "");
+    struct gw_stream *stream =
+        gw_streams_open_lasting(&streams, source.exchange, &nobody, id, &callbacks, &source);
+    gw_exchange_stream_begin(source.exchange, 200, "text/event-stream", "");
+    leave(fd);
+    write_events(stream, N_EVENTS);
+    gw_streams_tick(&streams, stream->left_ns + WINDOW_MS * BATON_MS);
+    assert_ptr_equal(gw_streams_find(&streams, &nobody, id), stream);
+    assert_int_equal(source.n_pauses + source.n_abandoned, 0);
+    assert_in_range(stream->held_bytes, MAX_BYTES / 2, MAX_BYTES);
+    uint64_t first = gw_stream_first_kept(stream);
+    assert_in_range(first, N_EVENTS / 2, N_EVENTS);
+    assert_int_equal(gw_stream_has_after(stream, first - 2), GW_STREAM_HAD);
+    assert_int_equal(gw_stream_has_after(stream, first - 1), GW_STREAM_HAS);
+    gw_stream_end(stream);
+    gw_streams_tick(&streams, stream->left_ns + LASTING_MS * BATON_MS - 1);
+    assert_int_equal(streams.list.n, 1);
+    gw_streams_tick(&streams, stream->left_ns + LASTING_MS * BATON_MS);
+    assert_int_equal(streams.list.n, 0);
+    stop();
+}
+
 TEST(a_client_that_reads_never_pauses_the_source)
 {
     enum { N_EVENTS = 800, AT_ONCE = 8, N_HELD = MAX_BYTES / 4 / (EVENT_BYTES + 100) };
