@@ -155,16 +155,25 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
     return refuse(verdict, 429, "too_many_requests", GW_REJECTION_per_key, retry_s);
 }
 
-bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
+/* Refuses what even an idle fleet could not serve, which its failure says. */
+static bool refuse_unservable(const struct gw_routing *routing, struct gw_request *first,
+                              const struct gw_failure *unmet, struct gw_verdict *verdict)
+{
+    struct gw_needs_words words;
+    const struct gw_failure *told = gw_needs_tell(routing, first, unmet, &words);
+    SAY(verdict, "%s", told->message);
+    return refuse(verdict, told->status, told->code, GW_REJECTION_no_worker, 0);
+}
+
+bool gw_admission_admit(const struct gw_admission *admission, struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
-    static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
     const struct gw_failure *unservable = gw_needs_unmet(admission->routing, first);
-    if (unservable || admission->draining) {
-        verdict->failure = unservable ? *unservable : draining;
-        verdict->reason = unservable ? GW_REJECTION_no_worker : GW_REJECTION_draining;
-        verdict->retry_s = 0;
-        return false;
+    if (unservable)
+        return refuse_unservable(admission->routing, first, unservable, verdict);
+    if (admission->draining) {
+        SAY(verdict, "the gateway is stopping");
+        return refuse(verdict, 503, "draining", GW_REJECTION_draining, 0);
     }
     struct gw_load own = *load;
     if (load->priority == BATON_PRIORITY_INTERACTIVE)

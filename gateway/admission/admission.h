@@ -20,6 +20,7 @@
 #define BATON_GATEWAY_ADMISSION_ADMISSION_H
 
 #include "gateway/lifecycle/lifecycle.h"
+#include "gateway/request/overflow_words.h"
 #include "gateway/routing/routing.h"
 
 /* The bounds of the queue. Batch requests may wait while it is less than half full. */
@@ -51,7 +52,7 @@ struct gw_verdict {
     struct gw_failure failure; /* its message is `text` or static */
     int retry_s;               /* Retry-After in seconds; 0: none */
     enum gw_rejection reason;
-    char text[192];
+    char text[GW_OVERFLOW_WORDS_BYTES];
 };
 
 /* Borrows both: they outlive it. */
@@ -67,8 +68,9 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
                             size_t n_wanted, struct gw_verdict *verdict);
 
 /* Whether the requests of a completion may be queued. first is one of them; each is in state
- * TOKENIZING, and they differ only in prompt and length. */
-bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
+ * TOKENIZING, and they differ only in prompt and length; it gets the numbers of a prompt that no
+ * worker can hold. */
+bool gw_admission_admit(const struct gw_admission *admission, struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
 /* Counts and logs a rejection. */

@@ -241,7 +241,7 @@ void gw_routing_hand_over(struct gw_routing *routing)
 static void fail(struct gw_routing *routing, struct gw_request *request,
                  const struct gw_failure *failure)
 {
-    char message[GW_MAX_BREAK_BYTES + 128];
+    char message[GW_MAX_BREAK_BYTES + GW_OVERFLOW_WORDS_BYTES + 64];
     struct gw_failure told = *failure;
     bool has_begun = request->migration.n > 0;
     const char *cause = has_begun ? request->migration.past->reason : request->broke;

@@ -55,6 +55,19 @@ def test_a_cache_smaller_than_the_context_bounds_what_is_served():
         fleet.wait_all_free()
 
 
+def test_what_no_worker_can_hold_is_refused_with_its_figures():
+    """Naive requests need positions of the prefill worker, whose cache is smaller, for an output,
+    and only their admission knows it."""
+    body = {"prompt": [1] * 100, "max_new_tokens": 100, "kv_cache": False}
+    with Fleet(prefill_args=["--kv-tokens", "160"]) as fleet:
+        status, answer, _ = fleet.request("POST", "/generate", body)
+        error = answer["error"]
+        assert (status, error["code"], error["n_prompt_tokens"], error["n_ctx"]) == (
+            400, "context_length_exceeded", 100, 161)
+        assert "100 + 100 > 161, which the workers' KV caches hold" in error["message"]
+        fleet.wait_all_free()
+
+
 # The embedded model's blocks of f32 grow by steps of at most this.
 STEP_BYTES = 32 << 20
 LONG = dict(max_new_tokens=480, ignore_eos=True, temperature=0)

@@ -176,12 +176,17 @@ static bool make_requests(struct gw_completion *completion,
 static void give_up(struct gw_completion *completion, const struct gw_verdict *verdict)
 {
     const struct gw_failure *failure = &verdict->failure;
+    const struct gw_request *first = completion->choices[0].request;
+    struct gw_error error = {.status = failure->status,
+                             .code = failure->code,
+                             .message = failure->message,
+                             .retry_after_s = verdict->retry_s};
+    if (first && first->exceeded_tokens) {
+        error.n_prompt_tokens = (int64_t)first->params.prompt.n;
+        error.n_ctx = first->exceeded_tokens;
+    }
     gw_exchange_set_data(completion->exchange, NULL);
-    gw_exchange_respond_error(completion->exchange,
-                              &(struct gw_error){.status = failure->status,
-                                                 .code = failure->code,
-                                                 .message = failure->message,
-                                                 .retry_after_s = verdict->retry_s});
+    gw_exchange_respond_error(completion->exchange, &error);
     gw_completion_drop(completion, failure->code);
 }
 
