@@ -167,10 +167,7 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
     uint32_t n_resumed = start->n_output_tokens;
-    /* Wrong drafts would have to be taken out of a state again. */
-    enum baton_err err = baton_kv_has_states(context->seq.kv)
-                             ? BATON_OK
-                             : dc_speculation_init(&context->speculation, start, draft);
+    enum baton_err err = dc_speculation_init(&context->speculation, start, draft);
     if (err)
         return err;
     err = baton_sampling_state_open(&context->sampling, start->sampling, start->prompt,

@@ -142,14 +142,13 @@ enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *
     /* A request that starts must not lose its drafts because their blocks come a moment later. */
     struct baton_kv_growth_options growth = baton_kv_budget_growth(options);
     growth.waits = true;
-    const struct baton_kv_pool_options pool = {
+    struct baton_kv_pool_options pool = {
         .dtype = kv_dtype, .n_blocks = n_blocks, .growth = &growth};
-    enum baton_err err = baton_kv_create(draft->model, &pool, &draft->kv, why);
-    if (!err && baton_kv_has_states(draft->kv))
-        return baton_fail(why, BATON_INVALID,
-                          "draft-model: its layers keep a state, out of which wrong drafts cannot "
-                          "be taken");
-    return err;
+    struct baton_kv_sizes sizes;
+    enum baton_err err = baton_kv_measure(draft->model, &pool, &sizes, why);
+    if (!err && sizes.keeps_states)
+        pool.n_window_blocks = baton_kv_budget_draft_states(options, &sizes, n_blocks);
+    return err ? err : baton_kv_create(draft->model, &pool, &draft->kv, why);
 }
 
 void dc_draft_model_close(struct dc_draft_model *draft)

@@ -21,9 +21,9 @@ struct dc_drafter {
     struct baton_step_line line;
 };
 
-static int max_rows(int max_batch)
+static int max_rows(const struct dc_drafter_options *options)
 {
-    return DC_USUAL_LAG * max_batch + DC_CATCH_UP_ALONE;
+    return dc_speculation_usual_lag(options->draft->kv) * options->max_batch + DC_CATCH_UP_ALONE;
 }
 
 static bool reserve_samplers(struct dc_drafter *drafter)
@@ -57,9 +57,8 @@ static bool reserve_memory(struct dc_drafter *drafter)
 enum baton_err dc_drafter_create(const struct dc_drafter_options *options, struct dc_drafter **out,
                                  struct baton_why *why)
 {
-    const struct baton_engine_options compute = {.max_rows = max_rows(options->max_batch),
-                                                 .n_threads = options->n_threads,
-                                                 .beside = options->beside};
+    const struct baton_engine_options compute = {
+        .max_rows = max_rows(options), .n_threads = options->n_threads, .beside = options->beside};
     struct dc_drafter *drafter = calloc(1, sizeof *drafter);
     if (!drafter)
         return baton_fail(why, BATON_NO_MEMORY, "draft-model: no memory");
@@ -129,8 +128,11 @@ static void fill_next(struct dc_drafter *drafter, const struct dc_step *step)
     int i_draft = drafter->i_draft;
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_speculation *speculation = &step->contexts[i]->speculation;
-        if (speculation->n_fed && speculation->n_drafts >= i_draft)
-            add(drafter, step->contexts[i], &speculation->tokens[i_draft - 1], 1, 1);
+        if (!speculation->n_fed || speculation->n_drafts < i_draft)
+            continue;
+        if (i_draft == 2) /* what came before is the text, which stays */
+            baton_seq_keep_state(&speculation->draft);
+        add(drafter, step->contexts[i], &speculation->tokens[i_draft - 1], 1, 1);
     }
 }
 
@@ -185,7 +187,8 @@ static int rows_of_cost(const struct dc_drafter *drafter)
 {
     int n_rows = 0;
     for (int i = 0; i < drafter->n_chunks; i++) {
-        if (drafter->chunks[i].n_tokens > DC_USUAL_LAG || !drafter->chunks[i].n_logits)
+        if (drafter->chunks[i].n_tokens > dc_speculation_usual_lag(drafter->draft->kv) ||
+            !drafter->chunks[i].n_logits)
             return 0;
         n_rows += drafter->chunks[i].n_tokens;
     }

@@ -106,8 +106,18 @@ static void fill_event(struct dc_event *event, const struct dc_context *context,
         .context = context, .sampled = sampled, .stopped = stopped, .last = stopped || full};
 }
 
-/* Sends the tokens of the step's sequences, and hands back those at their end. Returns the number
- * of tokens sent. */
+/* Hands back the sequences at their end. */
+static void end_sequences(struct dc_engine *engine)
+{
+    const struct dc_step *step = &engine->scheduler.step;
+    for (int i = 0; i < step->n_sequences; i++) {
+        const struct dc_event *event = &engine->events[i];
+        if (event->err != BATON_AGAIN && (event->last || event->err))
+            leave(engine, step->contexts[i], true);
+    }
+}
+
+/* Sends the tokens of the step's sequences. Returns the number of tokens sent. */
 static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sampled,
                        const struct step_times *times)
 {
@@ -135,8 +145,6 @@ static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sample
         advance(engine, contexts[i], &step->chunks[i], &sampled[i], &durations);
         if (event->err)
             give_up(contexts[i], event->err);
-        if (event->last || event->err)
-            leave(engine, contexts[i], true);
     }
     return n_sent;
 }
@@ -214,6 +222,11 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     report->n_rows = rows_of_cost(step);
     report->before_ns = times.drafted_ns - begin_ns;
     report->n_tokens = send_tokens(engine, sampled, &times);
+    int64_t sent_ns = baton_now_ns();
+    /* The sequences' states go through the tokens that were kept, before any of them leaves. */
+    baton_engine_settle(engine->engine);
+    report->computed_ns += baton_now_ns() - sent_ns;
+    end_sequences(engine);
     for (int i = step->n_sequences; i < step->n_chunks; i++)
         if (sampled[i].n)
             report->n_tokens += send_first(engine, i, sampled[i].tokens, &times);
@@ -306,6 +319,7 @@ enum baton_err dc_engine_start(struct baton_service *service,
     const struct baton_host *host = service->host;
     struct baton_engine_options compute = {
         .max_rows = dc_scheduler_max_rows(options->max_batch, options->colocated_chunk),
+        .max_trial_rows = dc_scheduler_max_trial_rows(options->max_batch),
         .n_threads = host->cores.n_threads,
         .adapts = baton_adapters_are_on(host->adapters)};
     struct dc_engine *engine = calloc(1, sizeof *engine);

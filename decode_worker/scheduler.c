@@ -18,6 +18,11 @@ int dc_scheduler_max_rows(int max_batch, int chunk)
     return max_batch + DC_STEP_DRAFTS + most_prompt_tokens(chunk);
 }
 
+int dc_scheduler_max_trial_rows(int max_batch)
+{
+    return DC_STEP_DRAFTS + (max_batch < DC_STEP_DRAFTS ? max_batch : (int)DC_STEP_DRAFTS);
+}
+
 int dc_scheduler_max_logits(int max_batch)
 {
     return max_batch + DC_STEP_DRAFTS + DC_MAX_PROMPTS;
@@ -154,9 +159,12 @@ static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_
 }
 
 /* The most drafts of a sequence: each may become one more token, which needs credit and must not
- * exceed the output's length. */
+ * exceed the output's length. A step that was undone is repeated without drafts where layers keep a
+ * state. */
 static int most_drafts(const struct dc_context *context)
 {
+    if (!baton_seq_may_try(&context->seq))
+        return 0;
     uint64_t credit_end = atomic_load_explicit(&context->credit_end, memory_order_relaxed);
     uint64_t end = credit_end < context->n_output_max ? credit_end : context->n_output_max;
     uint64_t n = end > context->n_output ? end - context->n_output - 1 : 0;
@@ -204,6 +212,7 @@ static void add_drafts(struct dc_scheduler *scheduler)
             dc_speculation_draft(speculation, context->sampling.matcher, least, n_most);
         step->chunks[i].tokens = speculation->tokens;
         step->chunks[i].n_tokens = step->chunks[i].n_logits = 1 + speculation->n_drafts;
+        step->chunks[i].is_trial = speculation->n_drafts > 0;
         n_drafts += speculation->n_drafts;
     }
     step->n_logits += n_drafts;

@@ -65,6 +65,9 @@ int dc_scheduler_max_sequence_rows(int chunk);
 int dc_scheduler_max_rows(int max_batch, int chunk);
 int dc_scheduler_max_logits(int max_batch);
 
+/* The most rows of sequences with drafts in a step. */
+int dc_scheduler_max_trial_rows(int max_batch);
+
 /* Adds a context that is PREFILLING or RUNNING. */
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context);
 void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *context);

@@ -187,12 +187,24 @@ static bool knows_all(const struct dc_speculation *speculation, int first, int n
     return true;
 }
 
+int dc_speculation_usual_lag(const struct baton_kv *kv)
+{
+    return baton_kv_has_states(kv) ? DC_STATE_LAG : DC_USUAL_LAG;
+}
+
+/* Takes the positions after the n-th back; out of a state, those of all drafts. */
+static void take_back(struct baton_seq *draft, int n)
+{
+    baton_seq_return_to_state(draft);
+    draft->n_tokens = smaller(draft->n_tokens, n);
+}
+
 /* The number of the text's tokens that the draft model has not computed. A step that was undone has
  * given its positions back. The last token always counts, because each step begins with it. */
 static int n_lacking(struct dc_speculation *speculation)
 {
     int n_text = (int)speculation->text.n;
-    speculation->draft.n_tokens = smaller(speculation->draft.n_tokens, n_text - 1);
+    take_back(&speculation->draft, n_text - 1);
     return n_text - speculation->draft.n_tokens;
 }
 
@@ -208,12 +220,13 @@ void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_sta
     if (!n_drafts)
         return;
     int n_lacks = n_lacking(speculation);
-    int n_fed = n_lacks > DC_USUAL_LAG ? smaller(n_lacks, *n_catch_up) : n_lacks;
+    bool catches_up = n_lacks > dc_speculation_usual_lag(speculation->draft.kv);
+    int n_fed = catches_up ? smaller(n_lacks, *n_catch_up) : n_lacks;
     if (!knows_all(speculation, speculation->draft.n_tokens, n_fed)) {
         speculation->max_tokens = 0;
         return;
     }
-    *n_catch_up -= n_lacks > DC_USUAL_LAG ? n_fed : 0;
+    *n_catch_up -= catches_up ? n_fed : 0;
     speculation->n_fed = n_fed;
     speculation->n_drafts = n_fed == n_lacks ? n_drafts : 0;
 }
@@ -248,8 +261,7 @@ static void note_try(struct dc_speculation *speculation, bool is_right)
 /* Gives the positions of rejected drafts back. */
 static void note_model(struct dc_speculation *speculation, int n_accepted)
 {
-    int n_right = (int)speculation->text.n + n_accepted;
-    speculation->draft.n_tokens = smaller(speculation->draft.n_tokens, n_right);
+    take_back(&speculation->draft, (int)speculation->text.n + n_accepted);
     if (speculation->n_drafts)
         note_try(speculation, n_accepted > 0);
 }

@@ -28,11 +28,16 @@ enum {
     DC_FORCED = DC_N_AGREEMENTS, /* the class of drafts that a grammar forces */
     DC_N_ODDS,
     /* Tokens that a draft model lacks after all drafts were correct: the last draft, which is never
-     * its input, and the token after it. */
-    DC_USUAL_LAG = 2
+     * its input, and the token after it. One whose layers keep a state returns to the state before
+     * the drafts, and lacks all of them. */
+    DC_USUAL_LAG = 2,
+    DC_STATE_LAG = 1 + BATON_MAX_DRAFTS
 };
 
 struct dc_draft_model;
+
+/* The tokens that sequences of this pool of a draft model lack at most, step after step. */
+int dc_speculation_usual_lag(const struct baton_kv *kv);
 
 /* The cost of a round of the draft model, and its recent accuracy. Zeroed: unknown. */
 struct dc_draft_state {

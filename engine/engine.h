@@ -93,8 +93,9 @@ enum baton_err baton_numeric_class(const struct baton_model *model, const struct
 struct baton_engine;
 
 struct baton_engine_options {
-    int max_rows;  /* T of one forward, of all its sequences */
-    int n_threads; /* that compute, the caller included */
+    int max_rows;       /* T of one forward, of all its sequences */
+    int n_threads;      /* that compute, the caller included */
+    int max_trial_rows; /* on trial in one forward, of models whose layers keep a state */
     bool adapts; /* sequences may have blends (engine/adapter.h), which takes more scratch memory */
     /* Another engine of the same thread, which outlives this one: its threads compute, and its
      * pulse counts the layers of both. NULL: threads of its own. */
@@ -122,6 +123,7 @@ struct baton_chunk {
     int n_logits;     /* how many of the last of them want logits */
     int n_pooled;     /* how many of the last of them are added, in their order, to pooled */
     double *pooled;   /* [C] sum of final hidden states; NULL when n_pooled is 0 */
+    bool is_trial;    /* some of its last tokens may be taken back: see baton_engine_settle */
     bool pools_first; /* n_pooled is 1, and the first row is meant; of an encoder, without logits */
     int n_first_part; /* an encoder's rows from this one on are the second text of a pair; 0: there
                          is one text */
@@ -135,6 +137,12 @@ struct baton_chunk {
 enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
                                     int n_chunks, baton_layer_fn on_layer, void *arg,
                                     float *logits) BATON_MUST_CHECK;
+
+/* After a forward with chunks on trial, when the positions to be taken back are out of n_tokens of
+ * their sequences: carries the layers' states through those that stay. Until then a state does not
+ * change, so it is the one that steps without the others leave. It comes before the next forward,
+ * and before a sequence leaves; without such layers it does nothing. */
+void baton_engine_settle(struct baton_engine *engine);
 
 /* Runs pooled states through the model's own head for them, if it has one: x [n_rows][C] becomes
  * results [n_rows][n_pooled]. At most BATON_POOL_ROWS rows. The bits of a row do not depend on the

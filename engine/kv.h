@@ -158,6 +158,7 @@ struct baton_seq {
     const struct baton_block_hash *hashes; /* [n_hashes] borrowed: baton_seq_save_states */
     const uint32_t *borders;               /* [n_borders] borrowed, as hashes */
     int n_hashes, n_borders;
+    int kept, n_kept_tokens; /* the block of the kept state, and its positions; 0: none is kept */
 };
 
 /* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. AGAIN: enough are,
@@ -203,6 +204,18 @@ void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves
 /* Of the next n positions, those that one step should compute: it ends at the next border. */
 int baton_seq_cut(const struct baton_seq *seq, int n);
 
+/* Whether the sequence's next tokens may be on trial (engine/engine.h): it holds the states before
+ * them. It does not at the first position, nor when the last one is to be computed again. Always
+ * true of a pool without states. */
+bool baton_seq_may_try(const struct baton_seq *seq);
+
+/* Before positions are computed that will all be taken back: keeps the states, and continues with a
+ * copy. return_to_state returns to them and to the n_tokens of that time; without a kept one it
+ * does nothing. A sequence keeps one at a time, and saves none meanwhile. In a pool without states
+ * neither does anything. */
+void baton_seq_keep_state(struct baton_seq *seq);
+void baton_seq_return_to_state(struct baton_seq *seq);
+
 /* Before blocks are filled without a forward: holds blocks first..end - 1 of layers with a window,
  * and none before. False when these are more than the sequence has set aside, or were given back.
  * Always true of a pool that does not slide. */
@@ -222,7 +235,8 @@ const int *baton_kv_held_layers(const struct baton_kv *kv, int *n);
 /* The held layers that see a window, or those that keep all positions: [*n], the pool's. */
 const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n);
 bool baton_kv_has_window(const struct baton_kv *kv, int layer);
-/* Whether layers keep a state: a sequence's last positions cannot be taken back, but for one. */
+/* Whether layers keep a state: a sequence's last positions cannot be taken back, but for one, and
+ * those on trial. */
 bool baton_kv_has_states(const struct baton_kv *kv);
 
 /* The distance of states that a long prompt saves, in whole blocks of positions: so many that the

@@ -16,6 +16,7 @@ struct baton_engine {
     void *quantized;
     float *moe;
     float *adapted;                         /* NULL: no sequence may have a blend */
+    float *trial;                           /* NULL: no row may be on trial */
     atomic_uint n_layers;                   /* one writer: the engine thread */
     float *stages[BATON_MAX_POOLED_STAGES]; /* [BATON_POOL_ROWS][n_out] of pooled states */
     atomic_int n_rows;
@@ -39,6 +40,20 @@ static enum baton_err allocate_adapted(struct baton_engine *engine, struct baton
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for adapters of %d rows",
                           n_rows);
     (void)baton_adapted_place(&forward->adapted, forward->model, (char *)engine->adapted, n_rows);
+    return BATON_OK;
+}
+
+static enum baton_err allocate_trial(struct baton_engine *engine, struct baton_why *why)
+{
+    struct baton_forward *forward = &engine->forward;
+    if (!forward->model->spec.state.n_taps || !engine->options.max_trial_rows)
+        return BATON_OK;
+    forward->trial.max_rows = engine->options.max_trial_rows;
+    engine->trial = baton_floats_create(baton_trial_place(forward, NULL) / sizeof(float));
+    if (!engine->trial)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows on trial",
+                          forward->trial.max_rows);
+    (void)baton_trial_place(forward, (char *)engine->trial);
     return BATON_OK;
 }
 
@@ -81,7 +96,8 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)baton_forward_place(&engine->forward, (char *)engine->scratch, n_rows);
     (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
-    return options->adapts ? allocate_adapted(engine, why) : BATON_OK;
+    err = allocate_trial(engine, why);
+    return !err && options->adapts ? allocate_adapted(engine, why) : err;
 }
 
 enum baton_err baton_engine_create(const struct baton_model *model,
@@ -117,6 +133,7 @@ void baton_engine_destroy(struct baton_engine *engine)
     free(engine->quantized);
     free(engine->moe);
     free(engine->adapted);
+    free(engine->trial);
     for (int i = 0; i < BATON_MAX_POOLED_STAGES; i++)
         free(engine->stages[i]);
     free(engine);
@@ -209,13 +226,12 @@ static void finish_rows(struct baton_engine *engine, struct baton_forward *forwa
     beat(engine);
 }
 
-/* Adds a row per token of the chunk; false when they do not fit. */
-static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
-                     struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
+/* Adds a row per token; false when they do not fit. */
+static bool add_tokens(const struct baton_engine *engine, struct baton_forward *forward,
+                       struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
     if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
-        (seq->blend && !engine->adapted) || !fits(&forward->model->spec, seq, tokens, n_tokens) ||
-        !baton_seq_slide(seq, n_tokens))
+        (seq->blend && !engine->adapted) || !fits(&forward->model->spec, seq, tokens, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =
@@ -224,6 +240,20 @@ static bool add_rows(const struct baton_engine *engine, struct baton_forward *fo
                                .n_text = forward->model->spec.is_encoder ? n_tokens : 0,
                                .token = tokens[i]};
     return true;
+}
+
+static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
+                     struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
+{
+    return add_tokens(engine, forward, seq, tokens, n_tokens) && baton_seq_slide(seq, n_tokens);
+}
+
+/* The state of a sequence on trial stays where it is. */
+static bool prepare_state(struct baton_forward *forward, const struct baton_chunk *chunk)
+{
+    if (chunk->is_trial && baton_kv_has_states(chunk->seq->kv))
+        return baton_trial_add(forward, chunk);
+    return baton_seq_slide(chunk->seq, chunk->n_tokens);
 }
 
 /* Gives the second part of a pair its token type, where the model tells parts apart. */
@@ -237,16 +267,19 @@ static void set_types(const struct baton_forward *forward, const struct baton_ch
 static bool add_chunk(const struct baton_engine *engine, struct baton_forward *forward,
                       const struct baton_chunk *chunk)
 {
-    if (!add_rows(engine, forward, chunk->seq, chunk->tokens, chunk->n_tokens))
+    if (!add_tokens(engine, forward, chunk->seq, chunk->tokens, chunk->n_tokens) ||
+        !prepare_state(forward, chunk))
         return false;
     set_types(forward, chunk);
     return true;
 }
 
 /* A forward state without rows yet. */
-static struct baton_forward begin_forward(const struct baton_engine *engine)
+static struct baton_forward begin_forward(struct baton_engine *engine)
 {
-    struct baton_forward forward = engine->forward;
+    struct baton_forward forward;
+    engine->forward.trial.n_rows = engine->forward.trial.n_chunks = 0;
+    forward = engine->forward;
     forward.n_rows = 0;
     forward.last_common = baton_spec_last_kv_layer(&forward.model->spec);
     return forward;
@@ -343,7 +376,15 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     /* The sequences advance last: an error or a cancellation leaves them unchanged. */
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;
+    engine->forward.trial = forward.trial;
     return BATON_OK;
+}
+
+void baton_engine_settle(struct baton_engine *engine)
+{
+    const struct baton_trial trial = engine->forward.trial;
+    struct baton_forward forward = begin_forward(engine);
+    baton_trial_settle(&forward, &trial);
 }
 
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,

@@ -13,6 +13,7 @@
 #include "engine/compute/adapted.h"
 #include "engine/compute/latent.h"
 #include "engine/compute/moe/moe.h"
+#include "engine/compute/trial.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kv/pool.h"
 #include "engine/model/layers.h"
@@ -23,6 +24,7 @@ struct baton_row {
     int position;
     int n_text; /* the positions of its text, all of which it may see; 0: those up to its own */
     int type;   /* its row in the table of token types */
+    int trial;  /* 1 + its number among rows on trial; 0: it is none */
     uint32_t token;
 };
 
@@ -47,6 +49,7 @@ struct baton_forward {
     float *state_gates; /* [n_rows][2][heads] write and decay */
     float *state_tail;  /* of a convolution that is computed again */
     float *ones;        /* [n_heads][n_values] of a state */
+    struct baton_trial trial;           /* rows that states have not gone through yet */
     struct baton_latent_state latent;   /* of layers with latents */
     void *quantized;                    /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe;         /* of layers that are mixtures of experts */
@@ -121,6 +124,9 @@ void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
 /* attn_out = the result of a layer with a state from its projections in qkv; the sequences' states
  * go through their rows. */
 void baton_forward_scan(struct baton_forward *forward, int layer);
+
+/* The states go through the rows of one sequence, which were on trial from first_row on. */
+void baton_forward_replay(struct baton_forward *forward, int layer, int first_row);
 
 /* attn_out *= sigmoid(gate), from qkv. */
 void baton_forward_gate(struct baton_forward *forward, int layer);

@@ -77,13 +77,19 @@ static float *projections(const struct state_loop *loop, int row)
 /* A sequence's state in the layer. */
 static struct baton_state_head *head_of(const struct state_loop *loop, int first)
 {
-    const struct baton_row *last = &loop->forward->rows[end_of(loop->forward, first) - 1];
-    return baton_seq_block(last->seq, loop->layer, last->position / BATON_KV_BLOCK_TOKENS);
+    const struct baton_seq *seq = loop->forward->rows[first].seq;
+    return baton_seq_block(seq, loop->layer, seq->end_window - 1);
 }
 
 static float *floats_of(struct baton_state_head *head)
 {
     return (float *)(void *)head + BATON_STATE_HEAD_FLOATS;
+}
+
+/* Whether the state stays as it is for now. */
+static bool is_on_trial(const struct state_loop *loop, int first)
+{
+    return loop->forward->rows[first].trial > 0;
 }
 
 /* Whether the state has gone through the row already: its result is wanted once more. */
@@ -135,16 +141,32 @@ static void convolve_slice(const struct state_loop *loop, int first_row, float *
     forward->kernels->convolve(&job, first, end);
 }
 
+/* Leaves the tail as it is. */
+static void convolve_on_trial(const struct state_loop *loop, int first_row, const float *tail,
+                              int slice, int worker)
+{
+    size_t n_channels = (size_t)baton_state_n_channels(loop->state),
+           first = (size_t)slice * CHANNELS_PER_ITEM, n = n_channels - first;
+    int n_rows = loop->state->n_taps - 1;
+    float *copy =
+        loop->forward->trial.tails + (size_t)worker * (size_t)loop->state->n_taps * n_channels;
+    n = n < CHANNELS_PER_ITEM ? n : CHANNELS_PER_ITEM;
+    for (size_t at = first; n_rows > 0; n_rows--, at += n_channels)
+        memcpy(copy + at, tail + at, n * sizeof *copy);
+    convolve_slice(loop, first_row, copy, slice, NULL);
+}
+
 /* A row that is computed again is convolved by convolve_again. */
 static void convolve_item(void *arg, int item, int worker)
 {
     const struct state_loop *loop = arg;
-    int first = loop->forward->groups[item / loop->n_slices];
-    float *rows = floats_of(head_of(loop, first)) + baton_state_floats(loop->state);
-    (void)worker;
-    if (!is_again(loop, first))
-        convolve_slice(loop, first, rows + baton_state_n_channels(loop->state),
-                       item % loop->n_slices, rows);
+    int first = loop->forward->groups[item / loop->n_slices], slice = item % loop->n_slices;
+    float *rows = floats_of(head_of(loop, first)) + baton_state_floats(loop->state),
+          *tail = rows + baton_state_n_channels(loop->state);
+    if (is_on_trial(loop, first))
+        convolve_on_trial(loop, first, tail, slice, worker);
+    else if (!is_again(loop, first))
+        convolve_slice(loop, first, tail, slice, rows);
 }
 
 static void convolve_again(const struct state_loop *loop, int first)
@@ -242,6 +264,23 @@ static void prepare_rows(void *arg, int item, int worker)
 
 /* ---- the scan ---- */
 
+/* Leaves the state as it is: 16 columns at a time go through the rows in a copy, which stays in the
+ * first level of the cache. */
+static void scan_on_trial(const struct state_loop *loop, struct baton_scan job, int worker)
+{
+    size_t n = (size_t)job.n_keys * BATON_STATE_COLUMNS;
+    const float *state = job.state;
+    job.state = loop->forward->trial.columns + (size_t)worker * n;
+    for (int n_left = loop->state->n_values; n_left > 0; n_left -= BATON_STATE_COLUMNS) {
+        memcpy(job.state, state, n * sizeof *state);
+        loop->forward->kernels->scan(
+            &job, 0, n_left < BATON_STATE_COLUMNS ? n_left : (int)BATON_STATE_COLUMNS);
+        state += n;
+        job.v += BATON_STATE_COLUMNS;
+        job.out += BATON_STATE_COLUMNS;
+    }
+}
+
 static void scan_item(void *arg, int item, int worker)
 {
     const struct state_loop *loop = arg;
@@ -271,8 +310,10 @@ static void scan_item(void *arg, int item, int worker)
         .n_rows = end_of(loop->forward, first) - first,
         .n_keys = state->n_keys,
         .has_delta_rule = loop->mixer == BATON_MIXER_DELTA};
-    (void)worker;
-    loop->forward->kernels->scan(&job, 0, state->n_values);
+    if (is_on_trial(loop, first))
+        scan_on_trial(loop, job, worker);
+    else
+        loop->forward->kernels->scan(&job, 0, state->n_values);
 }
 
 /* ---- the result ---- */
@@ -372,24 +413,68 @@ static void convolve_rows(struct state_loop *loop)
             convolve_again(loop, forward->groups[i]);
 }
 
+/* Through the convolution and the states, from the projections to the results of the scan. */
+static void pass_rows(struct state_loop *loop)
+{
+    struct baton_forward *forward = loop->forward;
+    convolve_rows(loop);
+    if (loop->mixer == BATON_MIXER_SHORT)
+        return;
+    baton_forward_share_rows(forward, prepare_rows, loop);
+    baton_pool_run(forward->pool, loop->n_groups * loop->state->n_heads, scan_item, loop);
+}
+
+static void note_positions(const struct state_loop *loop)
+{
+    const struct baton_forward *forward = loop->forward;
+    for (int i = 0; i < loop->n_groups; i++) {
+        int first = forward->groups[i], last = end_of(forward, first) - 1;
+        if (!is_on_trial(loop, first))
+            head_of(loop, first)->n_positions = forward->rows[last].position + 1;
+    }
+}
+
+/* ---- rows on trial ---- */
+
+/* Keeps what the state reads of a row: its channels and its gates. */
+static void keep_rows(void *arg, int item, int worker)
+{
+    const struct state_loop *loop = arg;
+    const struct baton_forward *forward = loop->forward;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    size_t n_channels = (size_t)baton_state_n_channels(loop->state),
+           n_gates = loop->mixer == BATON_MIXER_SHORT ? 0 : loop->width - loop->parts.gates;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++) {
+        if (!forward->rows[r].trial)
+            continue;
+        float *kept = baton_trial_row(forward, loop->layer, forward->rows[r].trial - 1);
+        memcpy(kept, projections(loop, r), n_channels * sizeof *kept);
+        memcpy(kept + n_channels, projections(loop, r) + loop->parts.gates, n_gates * sizeof *kept);
+    }
+}
+
+void baton_forward_replay(struct baton_forward *forward, int layer, int first_row)
+{
+    struct state_loop loop = loop_over(forward, layer);
+    forward->qkv = baton_trial_row(forward, layer, first_row);
+    loop.width = baton_trial_row_floats(&forward->model->spec);
+    loop.parts.gates = (size_t)baton_state_n_channels(loop.state);
+    pass_rows(&loop);
+    note_positions(&loop);
+}
+
 void baton_forward_scan(struct baton_forward *forward, int layer)
 {
     struct state_loop loop = loop_over(forward, layer);
-    struct baton_pool *pool = forward->pool;
-    bool is_short = loop.mixer == BATON_MIXER_SHORT;
-    baton_pool_run(pool, loop.n_groups, begin_group, &loop);
-    if (is_short)
+    baton_pool_run(forward->pool, loop.n_groups, begin_group, &loop);
+    if (loop.mixer == BATON_MIXER_SHORT)
         baton_forward_share_rows(forward, multiply_rows, &loop);
-    convolve_rows(&loop);
-    if (!is_short) {
-        baton_forward_share_rows(forward, prepare_rows, &loop);
-        baton_pool_run(pool, loop.n_groups * loop.state->n_heads, scan_item, &loop);
-    }
+    if (forward->trial.n_rows)
+        baton_forward_share_rows(forward, keep_rows, &loop);
+    pass_rows(&loop);
     baton_forward_share_rows(forward, finish_rows, &loop);
-    for (int i = 0; i < loop.n_groups; i++) {
-        int first = forward->groups[i], last = end_of(forward, first) - 1;
-        head_of(&loop, first)->n_positions = forward->rows[last].position + 1;
-    }
+    note_positions(&loop);
 }
 
 /* ---- the gate of attention's result ---- */

@@ -199,6 +199,7 @@ void baton_seq_shorten(struct baton_seq *seq, int n_blocks)
 
 void baton_seq_fini(struct baton_seq *seq)
 {
+    baton_seq_return_to_state(seq);
     baton_seq_shorten(seq, 0);
     if (seq->n_set_aside)
         baton_kv_windows_give_back(seq->kv->windows, seq->n_set_aside);

@@ -23,13 +23,16 @@ static int64_t n_positions(const struct baton_seq *seq, int block)
     return n_common;
 }
 
+/* Copies a block of the pool into another. */
 static void copy(const struct baton_seq *seq, int from, int to)
 {
     int n;
     const int *layers = baton_kv_layers_with(seq->kv, true, &n);
-    for (int i = 0; i < n; i++)
-        memcpy(baton_seq_block(seq, layers[i], to), baton_seq_block(seq, layers[i], from),
-               baton_kv_block_bytes(seq->kv, layers[i]));
+    for (int i = 0; i < n; i++) {
+        const struct kv_layer *layer = &seq->kv->layers[layers[i]];
+        memcpy(layer->memory + (size_t)to * layer->block_bytes,
+               layer->memory + (size_t)from * layer->block_bytes, layer->block_bytes);
+    }
 }
 
 static void release(struct baton_seq *seq, int end)
@@ -117,12 +120,19 @@ static bool branch(struct baton_seq *seq, int from, int to)
     struct baton_kv_windows *windows = seq->kv->windows;
     release(seq, from);
     hold(seq, to);
-    copy(seq, from, to);
+    copy(seq, seq->windows[from], seq->windows[to]);
     if (from < seq->n_hashes)
         baton_kv_windows_register(windows, seq->windows[from], &seq->hashes[from]);
     baton_kv_windows_release(windows, seq->windows, from, from + 1);
     seq->first_window = to;
     return true;
+}
+
+bool baton_seq_may_try(const struct baton_seq *seq)
+{
+    return !seq->kv || !seq->kv->has_states ||
+           (seq->n_tokens && seq->end_window > seq->first_window &&
+            n_positions(seq, seq->end_window - 1) == seq->n_tokens);
 }
 
 bool baton_seq_carry_state(struct baton_seq *seq, int n_rows)
@@ -141,6 +151,33 @@ bool baton_seq_carry_state(struct baton_seq *seq, int n_rows)
         return true;
     bool is_saved = border_from(seq, seq->n_tokens) == seq->n_tokens;
     return is_saved || from < seq->n_shared ? branch(seq, from, to) : rename_block(seq, from, to);
+}
+
+/* ---- a state to return to ---- */
+
+void baton_seq_keep_state(struct baton_seq *seq)
+{
+    int at = seq->end_window - 1;
+    if (!seq->kv->has_states || !seq->n_tokens || seq->n_kept_tokens)
+        return;
+    release(seq, at);
+    seq->kept = seq->windows[at];
+    seq->n_kept_tokens = seq->n_tokens;
+    hold(seq, at);
+    copy(seq, seq->kept, seq->windows[at]);
+}
+
+void baton_seq_return_to_state(struct baton_seq *seq)
+{
+    if (!seq->n_kept_tokens)
+        return;
+    int at = (seq->n_kept_tokens - 1) / BLOCK;
+    release(seq, seq->end_window);
+    seq->windows[at] = seq->kept;
+    seq->first_window = at;
+    seq->end_window = at + 1;
+    seq->n_tokens = seq->n_kept_tokens;
+    seq->n_kept_tokens = 0;
 }
 
 struct baton_kv_states baton_kv_states(const struct baton_kv *kv)

@@ -17,6 +17,7 @@ import pytest
 import random_requests
 from fleet import MODEL, ROOT, Fleet
 from kinds import ARGS, DECODED, essence, is_stream, of_stream
+from test_migration import with_context
 
 sys.path += [str(ROOT / "tests/chaos"), str(ROOT / "bench")]
 import clients  # noqa: E402
@@ -179,6 +180,39 @@ def test_a_request_that_migrates_goes_on_with_drafts(flat, mode):
             two.workers["decode-0"].kill()
             answers = [future.result() for future in pending]
         assert [essence(answer) for answer in answers] == [expected] * 8
+        assert max(answer["served_by"]["migrations"] for answer in answers) >= 1
+        two.wait_all_free()
+
+
+# ---- models whose layers keep a state
+
+
+def told_of(answers, name):
+    return sum(answer["speculation"][f"{name}_tokens"] for answer in answers)
+
+
+@pytest.mark.parametrize("name, draft", [("qwen35", "qwen35moe"), ("qwen3next", "qwen3next"),
+                                         ("nemotron-h-moe", "nemotron-h"), ("lfm2", "lfm2moe")])
+def test_a_state_forgets_drafts_that_fell(name, draft, tmp_path):
+    """Batches of sequences with and without drafts, of which one worker dies."""
+    asked = [dict(prompt=[7, 9, 4 + i, 7, 9], max_new_tokens=80, seed=i, temperature=i % 3 / 2,
+                  ignore_eos=True, explain=2, logit_bias={str(9 + i): 4})
+             for i in range(8)]
+    kinds = [{"mode": "none"}, LOOKUP, MODEL_DRAFTS, {**MODEL_DRAFTS, "min_tokens": 0}]
+    drafted = [{**body, "speculation": kinds[i % 4]} for i, body in enumerate(asked)]
+    with Fleet(model=with_context(f"../hybrids/{name}", 1024, tmp_path), decode=2,
+               decode_args=[*KV, "--draft-model", ROOT / "tests/fixtures/hybrids" / draft]) as two:
+        expected = [essence(two.generate(**body)) for body in asked]
+        with ThreadPoolExecutor(8) as pool:
+            whole = list(pool.map(lambda body: two.generate(**body), drafted))
+            assert [essence(answer) for answer in whole] == expected
+            assert told_of(whole, "drafted") >= told_of(whole, "accepted") > 0
+            pending = two.pause_at_work(
+                "decode-0", lambda: [pool.submit(two.generate, **body) for body in drafted],
+                lambda: two.open("DECODING") == two.open() > 0)
+            two.workers["decode-0"].kill()
+            answers = [future.result() for future in pending]
+        assert [essence(answer) for answer in answers] == expected
         assert max(answer["served_by"]["migrations"] for answer in answers) >= 1
         two.wait_all_free()
 

@@ -429,7 +429,25 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
 
-/* Each block has a block of the draft model beside it. */
+int baton_kv_budget_draft_states(const struct baton_kv_options *options,
+                                 const struct baton_kv_sizes *sizes, int n_blocks)
+{
+    return (int)lesser((int64_t)options->n_sequences * sizes->window_blocks, n_blocks);
+}
+
+/* Each block has a block of the draft model beside it; the number of its states is fixed. */
+static void count_draft(const struct baton_kv_options *options, const struct baton_kv_sizes *draft,
+                        struct baton_kv_needs *needs)
+{
+    size_t state_bytes = draft->keeps_states ? draft->window_bytes : 0;
+    uint64_t bytes =
+        (uint64_t)baton_kv_budget_draft_states(options, draft, (int)max_blocks) * state_bytes;
+    needs->block_bytes += draft->block_bytes - state_bytes;
+    needs->memory_bytes = less(needs->memory_bytes, bytes);
+    needs->share_bytes = less(needs->share_bytes, bytes);
+    needs->draft_state_bytes = bytes;
+}
+
 static enum baton_err measure_blocks(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
                                      bool decodes, struct baton_kv_needs *needs,
@@ -441,7 +459,7 @@ static enum baton_err measure_blocks(const struct baton_kv_options *options,
     if (!err && options->draft)
         err = baton_kv_measure(options->draft, &pool, &draft, why);
     if (!err)
-        needs->block_bytes += draft.block_bytes;
+        count_draft(options, &draft, needs);
     return err;
 }
 
@@ -474,7 +492,8 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
         return err;
     }
     *kv = made;
-    baton_memory_claim_set_pool(claim, (uint64_t)pool_bytes(&needs, &budget));
+    baton_memory_claim_set_pool(claim,
+                                (uint64_t)pool_bytes(&needs, &budget) + needs.draft_state_bytes);
     baton_kv_bound_cache(*kv, budget.n_cached);
     log_pool(*kv, &needs, &budget);
     return BATON_OK;

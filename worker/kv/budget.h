@@ -65,10 +65,11 @@ struct baton_kv_options {
 
 /* The needs and limits that the options must meet. */
 struct baton_kv_needs {
-    size_t block_bytes;  /* in all layers */
-    size_t window_bytes; /* of them, in layers that keep a window */
-    int window_blocks;   /* that one sequence sets aside there; 0: no layer keeps a window */
-    bool saves_states;   /* they are states, which are also kept for later prompts */
+    size_t block_bytes;         /* in all layers */
+    size_t window_bytes;        /* of them, in layers that keep a window */
+    int window_blocks;          /* that one sequence sets aside there; 0: no layer keeps a window */
+    bool saves_states;          /* they are states, which are also kept for later prompts */
+    uint64_t draft_state_bytes; /* of a draft model, taken already off the limits below */
     int64_t context_tokens;
     int n_contexts;        /* the default: this many contexts, */
     uint64_t share_bytes;  /* but no more than this */
@@ -114,6 +115,10 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         const struct baton_model *model, const char *dtype,
                                         bool decodes, struct baton_memory_claim *claim,
                                         struct baton_why *why) BATON_MUST_CHECK;
+
+/* The states of a draft model's pool of n_blocks, whose layers keep some. */
+int baton_kv_budget_draft_states(const struct baton_kv_options *options,
+                                 const struct baton_kv_sizes *sizes, int n_blocks);
 
 /* How the pools of these options grow: only into memory that is left. */
 struct baton_kv_growth_options baton_kv_budget_growth(const struct baton_kv_options *options);

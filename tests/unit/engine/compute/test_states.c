@@ -1,6 +1,6 @@
 /* Layers that keep a state: whatever sequences begin, find, go on, compute again and end in a pool,
- * however their steps are cut and wherever they save states, a position's logits have the same
- * bits. BATON_TEST_OPERATIONS sets the length of the schedule. */
+ * however their steps are cut, whichever guesses they take back and wherever they save states, a
+ * position's logits have the same bits. BATON_TEST_OPERATIONS sets the length of the schedule. */
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static struct baton_kv *kv;
 static struct text texts[N_TEXTS];
 static struct timeline timelines[N_SEQS];
 static float logits[MAX_ROWS][N_VOCAB];
-static int n_hits, n_partial_hits, n_repeats;
+static int n_hits, n_partial_hits, n_repeats, n_taken_back;
 static uint64_t n_drawn;
 
 static int draw(int n)
@@ -100,7 +100,8 @@ static void open_model(const char *config)
 {
     static struct baton_spec spec;
     const struct baton_model_options kept = {.dtype = "f32"};
-    const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = 2};
+    const struct baton_engine_options options = {
+        .max_rows = MAX_ROWS, .max_trial_rows = MAX_ROWS, .n_threads = 2};
     const struct baton_kv_pool_options pool = {.n_blocks = N_SEQS * baton_kv_blocks_for(LENGTH),
                                                .n_window_blocks = 2 * N_SEQS - 1};
     make_spec(config, &spec);
@@ -180,6 +181,70 @@ static void repeat(struct timeline *timeline)
     }
 }
 
+/* The next tokens of a timeline, the first n_right of which are the text's. */
+struct guess {
+    struct timeline *timeline;
+    uint32_t tokens[MAX_ROWS / N_SEQS];
+    int n, n_right, n_before;
+};
+
+static struct guess make_guess(struct timeline *timeline)
+{
+    struct guess guess = {.timeline = timeline, .n_before = timeline->seq.n_tokens};
+    int n_left = LENGTH - guess.n_before, n_most = MAX_ROWS / N_SEQS;
+    n_most = n_most < n_left ? n_most : n_left;
+    guess.n = 1 + draw(draw(2) ? n_most : 1);
+    guess.n_right = 1 + draw(guess.n);
+    for (int i = 0; i < guess.n; i++) {
+        uint32_t right = timeline->text->tokens[guess.n_before + i];
+        guess.tokens[i] = i < guess.n_right ? right : (right + 1) % N_VOCAB;
+    }
+    return guess;
+}
+
+static bool may_guess(const struct timeline *timeline)
+{
+    return timeline->seq.kv && timeline->seq.n_tokens < LENGTH && baton_seq_may_try(&timeline->seq);
+}
+
+/* Takes back the wrong tokens, or all, as when a message does not fit into a queue. */
+static void end_guess(const struct guess *guess, float (*made)[N_VOCAB])
+{
+    struct timeline *timeline = guess->timeline;
+    for (int i = 0; i < guess->n_right; i++)
+        assert_memory_equal(made[i], timeline->text->expected[guess->n_before + i], sizeof *made);
+    timeline->seq.n_tokens = guess->n_before + (draw(4) ? guess->n_right : 0);
+    n_taken_back += timeline->seq.n_tokens < guess->n_before + guess->n;
+    timeline->may_repeat = timeline->seq.n_tokens > guess->n_before;
+}
+
+/* One step of all timelines that may guess, most of them on trial. */
+static void guess_all(void)
+{
+    struct guess guesses[N_SEQS];
+    struct baton_chunk chunks[N_SEQS];
+    int n = 0, n_rows = 0;
+    for (int i = 0; i < N_SEQS; i++) {
+        if (!may_guess(&timelines[i]))
+            continue;
+        guesses[n] = make_guess(&timelines[i]);
+        chunks[n] = (struct baton_chunk){.seq = &timelines[i].seq,
+                                         .tokens = guesses[n].tokens,
+                                         .n_tokens = guesses[n].n,
+                                         .n_logits = guesses[n].n,
+                                         .is_trial = guesses[n].n > 1 || draw(2)};
+        n++;
+    }
+    if (n)
+        assert_ok(baton_engine_forward(engine, chunks, n, NULL, NULL, logits[0]));
+    for (int i = 0; i < n; n_rows += guesses[i++].n)
+        if (chunks[i].is_trial)
+            end_guess(&guesses[i], &logits[n_rows]);
+        else
+            guesses[i].timeline->may_repeat = true;
+    baton_engine_settle(engine);
+}
+
 static void share(struct timeline *timeline)
 {
     int n_whole = timeline->seq.n_tokens / BLOCK, first = timeline->seq.n_shared;
@@ -204,6 +269,8 @@ static void operate(struct timeline *timeline)
         baton_seq_fini(&timeline->seq);
     else if (draw(6) == 0)
         repeat(timeline);
+    else if (draw(2) == 0)
+        guess_all();
     else if (draw(4) == 0)
         share(timeline);
     else
@@ -225,7 +292,8 @@ static void run_schedule(void)
     assert_true(n_hits > 0);
     assert_true(n_partial_hits > 0);
     assert_true(n_repeats > 0);
-    n_hits = n_partial_hits = n_repeats = 0;
+    assert_true(n_taken_back > 0);
+    n_hits = n_partial_hits = n_repeats = n_taken_back = 0;
 }
 
 /* Whether a prompt that begins as the text does starts behind so many positions. */
@@ -361,6 +429,26 @@ TEST(positions_taken_out_of_a_state_are_refused)
     seq.n_tokens = 0; /* from the beginning again */
     assert_ok(baton_engine_prefill(engine, &seq, texts[0].tokens, 9, NULL, NULL, logits[0]));
     assert_memory_equal(logits[0], texts[0].expected[8], sizeof logits[0]);
+    baton_seq_fini(&seq);
+}
+
+TEST(a_step_on_trial_changes_no_state_until_it_is_settled)
+{
+    struct baton_seq seq;
+    const struct baton_chunk chunk = {
+        .seq = &seq, .tokens = texts[0].tokens + 9, .n_tokens = 3, .n_logits = 3, .is_trial = true};
+    assert_ok(baton_seq_init(&seq, kv, LENGTH));
+    assert_false(baton_seq_may_try(&seq));
+    assert_int_equal(baton_engine_forward(engine, &chunk, 1, NULL, NULL, logits[0]), BATON_INVALID);
+    assert_ok(baton_engine_prefill(engine, &seq, texts[0].tokens, 9, NULL, NULL, NULL));
+    for (int i = 0; i < 2; i++) {
+        seq.n_tokens = 9;
+        assert_true(baton_seq_may_try(&seq));
+        assert_ok(baton_engine_forward(engine, &chunk, 1, NULL, NULL, logits[0]));
+        assert_memory_equal(logits[2], texts[0].expected[11], sizeof logits[0]);
+    }
+    assert_false(baton_seq_may_try(&seq));
+    assert_int_equal(baton_engine_forward(engine, &chunk, 1, NULL, NULL, logits[0]), BATON_INVALID);
     baton_seq_fini(&seq);
 }
 
