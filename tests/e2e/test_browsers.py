@@ -35,7 +35,7 @@ ATTACKS = {
               " field.name = BODY; form.append(field); document.body.append(form);"
               " frame.onload = () => done(); form.submit(); })",
 }
-READ = ["/workers", "/v1/models", "/metrics", "/debug/kv"]
+READ = ["/workers", "/v1/models", "/metrics", "/debug/kv", "/events?seconds=1"]
 
 
 class Site:
