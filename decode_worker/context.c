@@ -57,6 +57,7 @@ void dc_context_destroy(struct dc_context *context)
     baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
     baton_prefix_fini(&context->prefix);
+    dc_output_blocks_fini(&context->output_blocks);
     dc_context_end_wait(context);
     free(context);
 }
@@ -79,6 +80,7 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
             wanted->delivered || wanted->hand_over ? BATON_PREFIX_ARRIVES : BATON_PREFIX_COMPUTED);
     if (err)
         return err;
+    dc_output_blocks_reserve(&context->output_blocks, &context->prefix);
     context->seq.blend = baton_adapter_hold_blend(&context->adapters);
     context->arrives = wanted->delivered || wanted->hand_over;
     context->n_prompt = (int)wanted->n_prompt_tokens;
@@ -101,10 +103,16 @@ static bool fits(const struct dc_context *context, const Baton__V1__PrefillReque
            baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
 
-void dc_context_drop_prefix(struct dc_context *context)
+static void end_prefix(struct dc_context *context)
 {
     baton_seq_save_states(&context->seq, (struct baton_state_saves){0});
     baton_prefix_fini(&context->prefix);
+}
+
+void dc_context_drop_prefix(struct dc_context *context)
+{
+    end_prefix(context);
+    dc_output_blocks_fini(&context->output_blocks);
 }
 
 enum baton_err dc_context_take_prompt(struct dc_context *context,
@@ -155,7 +163,7 @@ void dc_context_finish_prompt(struct dc_context *context)
 {
     dc_context_set_state(context, DC_PREFILLED);
     baton_prefix_register(&context->prefix, &context->seq, context->prefix.n_hashes);
-    dc_context_drop_prefix(context);
+    end_prefix(context);
 }
 
 enum baton_err dc_context_take_start(struct dc_context *context,
@@ -167,7 +175,9 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
     uint32_t n_resumed = start->n_output_tokens;
-    enum baton_err err = dc_speculation_init(&context->speculation, start, draft);
+    enum baton_err err = dc_output_blocks_start(&context->output_blocks, start, context->n_prompt);
+    if (!err)
+        err = dc_speculation_init(&context->speculation, start, draft);
     if (err)
         return err;
     err = baton_sampling_state_open(&context->sampling, start->sampling, start->prompt,

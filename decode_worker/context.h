@@ -25,6 +25,7 @@
 #include "common/base/list.h"
 #include "common/policy/priority.h"
 #include "decode_worker/hand_over.h"
+#include "decode_worker/output_blocks.h"
 #include "decode_worker/speculation.h"
 #include "engine/kv.h"
 #include "engine/sampling/sampled_token.h"
@@ -77,6 +78,7 @@ struct dc_context {
 
     struct dc_prompt prompt;
     struct dc_hand_over hand_over;
+    struct dc_output_blocks output_blocks;
 
     /* from DecodeStart */
     bool started;
@@ -122,7 +124,7 @@ void dc_context_set_state(struct dc_context *context, enum dc_state state);
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
                                   const Baton__V1__Reserve *wanted) BATON_MUST_CHECK;
 
-/* Drops the hashes, under which nothing more is registered. */
+/* Drops the hashes: nothing more is registered under them, nor behind them. */
 void dc_context_drop_prefix(struct dc_context *context);
 
 /* Keeps a prompt that runs here once its grammar is ready; from now on no context may arrive

@@ -46,6 +46,8 @@ void dc_service_run_if_ready(struct dc_service *service, struct dc_context *cont
         !has_grammar(service, context, &context->sampling))
         return;
     context->ready_ns = baton_now_ns();
+    if (context->output_blocks.tokens)
+        baton_seq_save_output(&context->seq, DC_STATE_EVERY);
     run(service, context);
 }
 
@@ -85,8 +87,9 @@ static void take_back(struct dc_service *service, struct dc_context *context)
         baton_first_token_log(&context->prompt.first, &context->origin);
     if (context->n_steps && (context->over || canceled))
         log_sequence(context);
-    if (context->over || canceled) {
-        dc_service_free_context(service, context); /* here, as the main thread owns the pool */
+    if (context->over || canceled) { /* here, as the main thread owns the pool */
+        dc_output_blocks_register(&context->output_blocks, &context->seq);
+        dc_service_free_context(service, context);
     } else if (context->state == DC_RUNNING) {
         stop(service, context);
     } else {

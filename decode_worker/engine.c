@@ -83,6 +83,8 @@ static void advance(struct dc_engine *engine, struct dc_context *context,
     context->n_steps++;
     context->next_token = last;
     context->n_output += (uint64_t)sampled->n;
+    for (int i = 0; i < sampled->n; i++)
+        dc_output_blocks_add(&context->output_blocks, sampled->tokens[i].token);
     baton_sampling_state_accept(&context->sampling, last);
     note_speculation(engine, context, sampled);
     dc_context_publish(context);

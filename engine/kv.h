@@ -153,12 +153,13 @@ struct baton_seq {
 
     /* These are for a pool that slides; else NULL and 0. */
     int *windows; /* owned array, as blocks: of layers with a window; negative: not held */
-    int first_window, end_window;          /* those held */
+    int first_window, end_window;          /* those held are among these */
     int n_set_aside;                       /* that it may hold */
     const struct baton_block_hash *hashes; /* [n_hashes] borrowed: baton_seq_save_states */
     const uint32_t *borders;               /* [n_borders] borrowed, as hashes */
     int n_hashes, n_borders;
     int kept, n_kept_tokens; /* the block of the kept state, and its positions; 0: none is kept */
+    int output_every, output_at; /* positions: baton_seq_save_output; at 0: none is held */
 };
 
 /* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. AGAIN: enough are,
@@ -200,6 +201,16 @@ struct baton_state_saves {
  * are borrowed until the next call; a zeroed struct: no more states are saved. Without layers that
  * keep a state it does nothing. */
 void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves);
+
+/* From now on a step that begins at the end of a block holds the state before it as well, if the
+ * last one that was held is n_positions behind; 0: none. A sequence holds one at a time, until
+ * baton_seq_register_states or its end. Without layers that keep a state it does nothing. */
+void baton_seq_save_output(struct baton_seq *seq, int n_positions);
+
+/* Of the states that the sequence holds, registers those at the ends of blocks first..first + n - 1
+ * under their hashes [n]; no step may follow. */
+void baton_seq_register_states(struct baton_seq *seq, int first,
+                               const struct baton_block_hash *hashes, int n);
 
 /* Of the next n positions, those that one step should compute: it ends at the next border. */
 int baton_seq_cut(const struct baton_seq *seq, int n);

@@ -40,6 +40,7 @@ static void release(struct baton_seq *seq, int end)
     if (end > seq->first_window)
         baton_kv_windows_release(seq->kv->windows, seq->windows, seq->first_window, end);
     seq->first_window = end;
+    seq->output_at = 0; /* its state was among these, if it was held */
 }
 
 static void hold(struct baton_seq *seq, int block)
@@ -57,13 +58,13 @@ static bool begin(struct baton_seq *seq, int to)
     return true;
 }
 
-/* Renames the block, whose state nobody else reads. */
+/* Renames the block, whose state nobody else reads. One of the output stays before it. */
 static bool rename_block(struct baton_seq *seq, int from, int to)
 {
-    release(seq, from);
     seq->windows[to] = seq->windows[from];
     seq->windows[from] = BATON_KV_NO_BLOCK;
-    seq->first_window = to;
+    if (!seq->output_at)
+        seq->first_window = to;
     seq->end_window = to + 1;
     return true;
 }
@@ -90,6 +91,11 @@ void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves
     seq->n_borders = saves.n_borders;
 }
 
+void baton_seq_save_output(struct baton_seq *seq, int n_positions)
+{
+    seq->output_every = seq->kv && seq->kv->has_states ? n_positions : 0;
+}
+
 /* The first border at a position >= first; 0: there is none. */
 static int border_from(const struct baton_seq *seq, int first)
 {
@@ -106,9 +112,19 @@ static int border_from(const struct baton_seq *seq, int first)
     return first > 0 && next >= first ? next : 0;
 }
 
+/* The first position >= first where a state of the output is due; 0: there is none. */
+static int output_from(const struct baton_seq *seq, int first)
+{
+    int due = seq->output_at ? seq->output_at + seq->output_every : 0;
+    if (!seq->output_every || seq->n_kept_tokens)
+        return 0;
+    return baton_kv_blocks_for(due > first ? due : first) * BLOCK;
+}
+
 int baton_seq_cut(const struct baton_seq *seq, int n)
 {
-    int next = border_from(seq, seq->n_tokens + 1);
+    int border = border_from(seq, seq->n_tokens + 1), output = output_from(seq, seq->n_tokens + 1);
+    int next = border && (!output || border < output) ? border : output;
     return next && next - seq->n_tokens < n ? next - seq->n_tokens : n;
 }
 
@@ -125,6 +141,16 @@ static bool branch(struct baton_seq *seq, int from, int to)
         baton_kv_windows_register(windows, seq->windows[from], &seq->hashes[from]);
     baton_kv_windows_release(windows, seq->windows, from, from + 1);
     seq->first_window = to;
+    return true;
+}
+
+/* Holds the state in place of the output's last one, and continues with a copy. */
+static bool hold_output(struct baton_seq *seq, int from, int to)
+{
+    release(seq, from);
+    hold(seq, to);
+    copy(seq, seq->windows[from], seq->windows[to]);
+    seq->output_at = seq->n_tokens;
     return true;
 }
 
@@ -150,7 +176,21 @@ bool baton_seq_carry_state(struct baton_seq *seq, int n_rows)
     if (from == to)
         return true;
     bool is_saved = border_from(seq, seq->n_tokens) == seq->n_tokens;
-    return is_saved || from < seq->n_shared ? branch(seq, from, to) : rename_block(seq, from, to);
+    if (is_saved || from < seq->n_shared)
+        return branch(seq, from, to);
+    return output_from(seq, seq->n_tokens) == seq->n_tokens ? hold_output(seq, from, to)
+                                                            : rename_block(seq, from, to);
+}
+
+void baton_seq_register_states(struct baton_seq *seq, int first,
+                               const struct baton_block_hash *hashes, int n)
+{
+    if (!seq->kv || !seq->kv->has_states)
+        return;
+    for (int i = seq->first_window > first ? seq->first_window : first;
+         i < first + n && i < seq->end_window; i++)
+        if (seq->windows[i] != BATON_KV_NO_BLOCK && n_positions(seq, i) == (int64_t)(i + 1) * BLOCK)
+            baton_kv_windows_register(seq->kv->windows, seq->windows[i], &hashes[i - first]);
 }
 
 /* ---- a state to return to ---- */

@@ -8,7 +8,8 @@
  * A sequence holds the block that its next step writes, under the index of the last position. When
  * a step begins at a border (engine/kv.h: baton_seq_save_states), the state before it is registered
  * under the hash of the block that ends there, so that a prompt may begin behind it. A state that
- * is registered is not written: a step copies it first.
+ * is registered is not written: a step copies it first. Of an output, whose hashes are not known
+ * yet, the sequence holds one such state (baton_seq_save_output).
  *
  * Ownership: blocks are the pool's.
  * Threading: the thread that has the sequence.

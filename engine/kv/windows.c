@@ -85,10 +85,11 @@ int baton_kv_windows_acquire(struct baton_kv_windows *windows,
 
 static void release(struct baton_kv_windows *windows, int *numbers, int first, int end)
 {
-    while (end > first) {
-        baton_kv_blocks_release(&windows->blocks, numbers[--end]);
-        numbers[end] = BATON_KV_NO_BLOCK;
-    }
+    while (end > first)
+        if (numbers[--end] != BATON_KV_NO_BLOCK) {
+            baton_kv_blocks_release(&windows->blocks, numbers[end]);
+            numbers[end] = BATON_KV_NO_BLOCK;
+        }
 }
 
 void baton_kv_windows_release(struct baton_kv_windows *windows, int *numbers, int first, int end)

@@ -49,8 +49,8 @@ int baton_kv_windows_acquire(struct baton_kv_windows *windows,
                              const struct baton_block_hash *hashes, int n, int n_behind,
                              int *numbers);
 
-/* Numbers first..end - 1 of a sequence: release makes each BATON_KV_NO_BLOCK, allocate gives each a
- * block. */
+/* Numbers first..end - 1 of a sequence: release makes each BATON_KV_NO_BLOCK, those that are so
+ * included; allocate gives each a block. */
 void baton_kv_windows_release(struct baton_kv_windows *windows, int *numbers, int first, int end);
 void baton_kv_windows_allocate(struct baton_kv_windows *windows, int *numbers, int first, int end);
 

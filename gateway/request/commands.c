@@ -1,5 +1,7 @@
 #include "gateway/request/commands.h"
 
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/wire/envelope/sampling_codec.h"
 
@@ -227,6 +229,20 @@ static bool speculates(const struct gw_request *request)
                                                  : mode != BATON_SPECULATION_NONE;
 }
 
+/* The output's blocks continue the prompt's hashes only if one class computes both. A context that
+ * moved has an input of its own, without hashes. */
+static void put_tail(const struct gw_request *request, Baton__V1__DecodeStart *start)
+{
+    const struct gw_prompt_hashes *hashes = request->attempt.hashes;
+    const struct gw_numeric_class *own = request->attempt.decode->numeric_class;
+    const struct baton_tokens *input = gw_request_input(request);
+    if (!hashes || !hashes->n || memcmp(&hashes->root, &own->root, sizeof own->root) != 0)
+        return;
+    size_t n_hashed = hashes->n * hashes->block_tokens;
+    start->tail = input->ids + n_hashed;
+    start->n_tail = input->n - n_hashed;
+}
+
 void gw_command_start(struct gw_request *request, uint32_t first_token)
 {
     struct baton_sampling_message sampling;
@@ -256,6 +272,7 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
         start.output = gw_request_input(request)->ids + request->params.prompt.n;
         start.n_output = start.n_output_tokens;
     }
+    put_tail(request, &start);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
     command(request->attempt.decode, request, &envelope);

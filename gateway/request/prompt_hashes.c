@@ -29,6 +29,7 @@ static void make(struct gw_prompt_hashes *hashes, const struct gw_request *reque
         !baton_adapter_uses_root(&params->adapters, &salted, &root) &&
         !baton_block_hash_tokens(&root, prompt->ids, block_tokens, hashes->list, n))
         hashes->n = n;
+    hashes->block_tokens = block_tokens;
 }
 
 const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,

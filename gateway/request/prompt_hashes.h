@@ -15,6 +15,7 @@ struct gw_request;
 struct gw_prompt_hashes {
     struct baton_block_hash root, *list; /* the class's; [n] from it, salt and adapters */
     size_t n;                            /* 0: none, list may be NULL */
+    uint32_t block_tokens;               /* of each */
 };
 
 /* The hashes for one class, computed now if they are missing or if the class's root has changed,

@@ -17,8 +17,9 @@ SYSTEM = {"role": "system", "content": "Answer with a tale of the forest. " * 6}
 def fleet_of(tmp_path, template="reasoning_is_dropped.jinja", name="qwen35", **more):
     path = str(TEMPLATES / template) if template.endswith(".jinja") else template
     args = {"worker_args": ["--kv-tokens", 16384], **more}
-    return Fleet(model=with_context("../hybrids/" + name, 4096, tmp_path), **args,
-                 gateway_args=["--chat-template", path, "--prefill-policy", "prefix-aware"])
+    args["gateway_args"] = ["--chat-template", path, "--prefill-policy", "prefix-aware",
+                            *more.get("gateway_args", [])]
+    return Fleet(model=with_context("../hybrids/" + name, 4096, tmp_path), **args)
 
 
 def n_tokens(fleet, text):
@@ -163,3 +164,47 @@ def test_a_conversation_goes_on_after_its_worker_is_killed(name, tmp_path):
             assert whole["content"] == answer["content"]
             messages.append({"role": "assistant", "content": answer["said"]})
         wait_for(lambda: fleet.worker("prefill-1")["kv_states_cached"] > 0, "saved states")
+
+
+def complete(fleet, prompt, n, **more):
+    answer = fleet.post("/completion", {"prompt": prompt, "n_predict": n, "temperature": 0,
+                                        "ignore_eos": True, "return_tokens": True, **more})
+    return answer["tokens"], answer["timings"]["cache_n"]
+
+
+@pytest.mark.parametrize("name", ("qwen35", "granitehybrid", "lfm2", "../models/llama",
+                                  "../models/gemma3", "../models/deepseek-v2-lite"))
+def test_a_decode_worker_begins_the_next_turn_behind_its_own_answer(name, tmp_path):
+    """It computes prompts itself. Of an answer it keeps a state every 64 tokens."""
+    rng, before, n = random.Random(2), 0, 130
+
+    def said(n):
+        return [rng.randrange(3, 256) for _ in range(n)]
+
+    prompt = said(50)
+    with fleet_of(tmp_path, "chatml", name, prefill=0,
+                  gateway_args=["--colocated-prefill-tokens", 4096]) as fleet:
+        fleet.wait_worker("decode-0")
+        kept = 64 if fleet.worker("decode-0")["kv_states_total"] else 0
+        for turn in range(4):
+            tokens, n_cached = complete(fleet, prompt, n)
+            whole = complete(fleet, prompt, n, cache_prompt=False)
+            assert (tokens, 0) == whole
+            assert before - kept - BLOCK < n_cached + 1 <= len(prompt)
+            before = len(prompt) + n  # of which the last was never computed
+            prompt = prompt + tokens + said(9)
+
+
+@pytest.mark.parametrize("name", ("qwen35", "../models/llama"))
+def test_an_answer_does_not_travel_again_with_the_next_turn(name, tmp_path):
+    """The prefill worker computes it again, and the decode worker has its K and V."""
+    with fleet_of(tmp_path, "chatml", name) as fleet:
+        prompt = [3 + i % 250 for i in range(40)]
+        first = fleet.generate(prompt=prompt, max_new_tokens=100, temperature=0, ignore_eos=True)
+        tokens, _ = complete(fleet, prompt, 100)
+        both = prompt + tokens + [7] * 9
+        second = fleet.generate(prompt=both, max_new_tokens=2, temperature=0)
+        # Of 40 tokens three blocks travel; of 149 two, behind 8 that are there.
+        assert second["handoff"]["bytes"] < first["handoff"]["bytes"]
+        whole = fleet.generate(prompt=both, max_new_tokens=2, temperature=0, cache_prompt=False)
+        assert whole["text"] == second["text"]

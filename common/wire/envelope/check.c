@@ -271,6 +271,7 @@ static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *
     token_ids(c, "prompt", m->prompt, m->n_prompt, 0, BATON_MAX_PROMPT_TOKENS);
     range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_prompt_tokens - 1);
     token_ids(c, "output", m->output, m->n_output, 0, BATON_MAX_PROMPT_TOKENS);
+    token_ids(c, "tail", m->tail, m->n_tail, 0, m->n_prompt_tokens);
     if (m->n_output && m->n_output != m->n_output_tokens)
         FAIL(c, "output", "%zu tokens where n_output_tokens is %u", m->n_output,
              m->n_output_tokens);

@@ -41,6 +41,8 @@ struct request_params {
     uint32_t min_drafts;
     bool with_hashes;
     bool with_foreign_hashes; /* with hashes, of another numeric class */
+    bool with_tail;           /* with hashes, and so the output's blocks are registered */
+    int tail_off;             /* how many tokens fewer than that */
     const char *kv_layout;    /* that KvBegin names; NULL: the worker's own */
     bool grows;               /* its context comes from another decode worker, where it runs */
     int grew_by;              /* of n_resumed: made there after Reserve */

@@ -307,6 +307,15 @@ void say_start(const struct request_params *params)
         start.output = about->tokens;
         start.n_output = about->n_resumed;
     }
+    uint32_t context[N_CONTEXT];
+    size_t n_context = fill_context(params, context);
+    size_t n_hashed =
+        baton_block_hash_count(n_context, BATON_KV_BLOCK_TOKENS) * BATON_KV_BLOCK_TOKENS +
+        (size_t)params->tail_off;
+    if (params->with_tail) {
+        start.tail = context + n_hashed;
+        start.n_tail = n_context - n_hashed;
+    }
     start.sampling = &sampling;
     start.credit_tokens = params->credit ? params->credit : N_CONTEXT;
     start.deadline_ms = params->deadline_ms;

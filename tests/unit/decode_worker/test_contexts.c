@@ -221,6 +221,86 @@ TEST(a_prefix_travels_once)
     assert_int_equal(worker_status().kv_blocks_cached, 8);
 }
 
+/* The next turn begins with the prompt and 60 tokens of its answer, of which the last computed none
+ * of its own K and V. */
+TEST(an_output_is_in_the_prefix_cache_once_its_sequence_is_over)
+{
+    static const struct {
+        void (*run)(const struct request_params *params);
+        uint32_t drafts;
+        bool with_tail;
+        uint32_t n_cached_blocks;
+    } cases[] = {{run_sent, 0, true, 6},
+                 {run_here, 0, true, 6},
+                 {run_sent, 4, true, 6},
+                 {run_sent, 0, false, 2}};
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
+        struct request_params answered = {.id = 1,
+                                          .n_prompt = 40,
+                                          .n_new = 60,
+                                          .words = 5,
+                                          .stop = STOP_NONE,
+                                          .with_hashes = true,
+                                          .drafts = cases[i].drafts,
+                                          .with_tail = cases[i].with_tail};
+        struct request_params next = answered;
+        worker_open(&(struct worker_options){0});
+        cases[i].run(&answered);
+        next.id = 2;
+        next.n_resumed = 60;
+        next.n_new = 80;
+        resume(&next);
+        cases[i].run(&next);
+        assert_int_equal(heard[2].n_cached_blocks, cases[i].n_cached_blocks);
+        worker_close();
+    }
+}
+
+TEST(blocks_that_an_output_had_when_it_was_canceled_are_registered)
+{
+    struct request_params canceled = {.id = 1,
+                                      .n_prompt = 40,
+                                      .n_new = 100,
+                                      .words = 5,
+                                      .credit = 30,
+                                      .stop = STOP_NONE,
+                                      .with_hashes = true,
+                                      .with_tail = true};
+    struct request_params next = {.id = 2,
+                                  .n_prompt = 40,
+                                  .n_new = 80,
+                                  .n_resumed = 60,
+                                  .words = 5,
+                                  .stop = STOP_NONE,
+                                  .with_hashes = true};
+    worker_open(&(struct worker_options){0});
+    run_prompt(&canceled);
+    say_start(&canceled);
+    await_tokens(&canceled, 30);
+    say_cancel(&canceled);
+    await_idle();
+    resume(&next);
+    run_here(&next);
+    assert_int_equal(heard[2].n_cached_blocks, 4); /* 40 + 29 tokens */
+}
+
+TEST(a_tail_of_a_length_other_than_the_reservation_says_is_refused)
+{
+    const struct request_params params = {.id = 1,
+                                          .n_prompt = 40,
+                                          .n_new = 10,
+                                          .words = 5,
+                                          .stop = STOP_NONE,
+                                          .with_hashes = true,
+                                          .with_tail = true,
+                                          .tail_off = 3};
+    worker_open(&(struct worker_options){0});
+    run_prompt(&params);
+    say_start(&params);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
+}
+
 TEST(blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is_made_here)
 {
     struct request_params here = {.id = 1,

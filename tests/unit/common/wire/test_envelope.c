@@ -128,6 +128,7 @@ static const struct broken {
      "decode_start.n_output_tokens",
      {SET(body.decode_start.n_output_tokens, 4), SET(body.decode_start.n_output, 0)}},
     {KIND(DECODE_START), "decode_start.output", {SET(body.decode_start.n_output, 2)}},
+    {KIND(DECODE_START), "decode_start.tail", {SET(body.decode_start.n_tail, 999)}},
     {KIND(DECODE_START), "decode_start.sampling.temperature", {SET(sampling.temperature, 101)}},
     {KIND(DECODE_START), "decode_start.sampling.min_p", {SET(sampling.min_p, 1.01)}},
     {KIND(DECODE_START), "decode_start.sampling.top_n_sigma", {SET(sampling.top_n_sigma, -1.5)}},

@@ -147,6 +147,9 @@ static void begin(struct timeline *timeline)
                                                                      .n_hashes = N_HASHES,
                                                                      .borders = timeline->borders,
                                                                      .n_borders = N_BORDERS});
+    if (draw(2)) /* as of an output */
+        baton_seq_save_states(&timeline->seq, (struct baton_state_saves){0});
+    baton_seq_save_output(&timeline->seq, draw(3) * BLOCK);
 }
 
 static void go_on(struct timeline *timeline)
@@ -252,6 +255,14 @@ static void share(struct timeline *timeline)
         baton_seq_register(&timeline->seq, first, timeline->text->hashes + first, n_whole - first);
 }
 
+static void end(struct timeline *timeline)
+{
+    share(timeline);
+    if (draw(2))
+        baton_seq_register_states(&timeline->seq, 0, timeline->text->hashes, N_HASHES);
+    baton_seq_fini(&timeline->seq);
+}
+
 static void assert_accounted(void)
 {
     baton_kv_account_begin(kv);
@@ -266,7 +277,7 @@ static void operate(struct timeline *timeline)
     if (!timeline->seq.kv)
         begin(timeline);
     else if (draw(12) == 0)
-        baton_seq_fini(&timeline->seq);
+        end(timeline);
     else if (draw(6) == 0)
         repeat(timeline);
     else if (draw(2) == 0)
@@ -329,6 +340,34 @@ TEST(states_are_saved_at_borders_and_at_the_last_whole_block)
     baton_seq_fini(&seq);
     for (int n = BLOCK; n < LENGTH; n += BLOCK)
         assert_int_equal(is_found(n), n == 32 || n == N_HASHES * BLOCK);
+}
+
+/* Registered are the state kept last, and the one after the last position if a block ends there. */
+TEST(a_sequence_holds_the_state_of_a_late_block_of_its_output)
+{
+    enum { N_PROMPT = 37, N_KEPT = 32 };
+    static const struct {
+        int n_end, n_found, n_also;
+    } cases[] = {{47, 0, 0},   {48, 48, 48}, {50, 48, 48},
+                 {79, 48, 48}, {96, 80, 96}, {LENGTH, 144, 144}};
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
+        struct baton_seq seq, *one[] = {&seq};
+        int n_whole = cases[i].n_end / BLOCK;
+        close_model();
+        open_model(configs[0]);
+        assert_ok(baton_seq_init(&seq, kv, LENGTH));
+        assert_ok(baton_engine_prefill(engine, &seq, texts[0].tokens, N_PROMPT, NULL, NULL, NULL));
+        baton_seq_save_output(&seq, N_KEPT);
+        while (seq.n_tokens < cases[i].n_end)
+            assert_ok(
+                baton_engine_decode(engine, one, &texts[0].tokens[seq.n_tokens], 1, logits[0]));
+        baton_seq_register(&seq, 0, texts[0].hashes, n_whole);
+        baton_seq_register_states(&seq, 0, texts[0].hashes, n_whole);
+        assert_int_equal(baton_kv_n_set_aside(kv), seq.n_set_aside);
+        baton_seq_fini(&seq);
+        for (int n = BLOCK; n <= n_whole * BLOCK; n += BLOCK)
+            assert_int_equal(is_found(n), n == cases[i].n_found || n == cases[i].n_also);
+    }
 }
 
 TEST(steps_of_a_long_prompt_end_at_intervals_whose_states_take_no_more_than_k_and_v)
