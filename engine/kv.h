@@ -207,6 +207,15 @@ void baton_seq_save_states(struct baton_seq *seq, struct baton_state_saves saves
  * baton_seq_register_states or its end. Without layers that keep a state it does nothing. */
 void baton_seq_save_output(struct baton_seq *seq, int n_positions);
 
+/* For states that are kept elsewhere. find: the sequence holds none but the one that is registered
+ * under the hash as that of the end of block index; false: it holds none. expect: it also holds a
+ * new one there, which the caller fills. place: that one is its only state, at the end of block
+ * index; negative: it is given up. */
+bool baton_seq_find_state(struct baton_seq *seq, int index,
+                          const struct baton_block_hash *hash) BATON_MUST_CHECK;
+void baton_seq_expect_state(struct baton_seq *seq, int index);
+void baton_seq_place_state(struct baton_seq *seq, int index);
+
 /* Of the states that the sequence holds, registers those at the ends of blocks first..first + n - 1
  * under their hashes [n]; no step may follow. */
 void baton_seq_register_states(struct baton_seq *seq, int first,

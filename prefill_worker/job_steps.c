@@ -111,6 +111,9 @@ static bool try_load(struct pf_service *service, struct pf_job *job)
 static void take_loaded(struct pf_service *service, struct pf_job *job)
 {
     int n_blocks = job->seq.n_shared + job->load.n_loaded;
+    int n_stateless = job->seq.n_found - n_blocks;
+    baton_kv_disk_end_load(service->disk, &job->load);
+    job->n_stateless_tokens = n_stateless > 0 ? n_stateless * BATON_KV_BLOCK_TOKENS : 0;
     job->n_disk_tokens = job->load.n_loaded * BATON_KV_BLOCK_TOKENS;
     job->n_cached_tokens = job->seq.n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
     service->base.prefix_cache.n_hit_tokens += (uint64_t)job->n_disk_tokens;

@@ -23,10 +23,6 @@ static enum baton_err open_disk(struct pf_service *service,
         return BATON_OK;
     if (!prefix_cache)
         return baton_fail(why, BATON_INVALID, "--kv-disk: needs a prefix cache, which is off");
-    if (baton_kv_has_states(service->base.kv))
-        return baton_fail(why, BATON_INVALID,
-                          "--kv-disk: files of blocks cannot hold the state that this model's "
-                          "layers keep");
     return baton_kv_disk_create(options, &service->base.prefix_cache, baton_host_wake,
                                 service->base.host, &service->disk, why);
 }

@@ -71,7 +71,7 @@ static uint64_t bits_of(const struct baton_block_hash *hash)
     return bits;
 }
 
-static bool is_registered(const struct baton_kv_blocks *blocks, int block)
+bool baton_kv_blocks_is_registered(const struct baton_kv_blocks *blocks, int block)
 {
     return blocks->blocks[block].in_registered.link != NULL;
 }
@@ -180,7 +180,7 @@ int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks)
     if (!blocks->n_empty) /* a cached block may still save a prompt its computation */
         evict(blocks);
     int block = pop_empty(blocks);
-    assert(!blocks->blocks[block].n_holders && !is_registered(blocks, block));
+    assert(!blocks->blocks[block].n_holders && !baton_kv_blocks_is_registered(blocks, block));
     blocks->blocks[block].n_holders = 1;
     return block;
 }
@@ -201,7 +201,7 @@ void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block)
     assert(blocks->blocks[block].n_holders > 0);
     if (--blocks->blocks[block].n_holders)
         return;
-    if (!is_registered(blocks, block)) {
+    if (!baton_kv_blocks_is_registered(blocks, block)) {
         push_empty(blocks, block, baton_now_ns());
         return;
     }
@@ -216,7 +216,7 @@ void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
     assert(blocks->blocks[block].n_holders > 0);
     /* Two sequences that ran the same prompt at the same time both register their block. The first
      * one stays registered: others may hold it already, and both have the same bits. */
-    if (!blocks->max_cached || is_registered(blocks, block) ||
+    if (!blocks->max_cached || baton_kv_blocks_is_registered(blocks, block) ||
         baton_kv_blocks_find(blocks, hash) != BATON_KV_NO_BLOCK)
         return;
     blocks->blocks[block].hash = *hash;
@@ -230,7 +230,7 @@ static bool cached_are_consistent(const struct baton_kv_blocks *blocks)
     int n = 0, newer = blocks->n_blocks, block = list_head(blocks)->older;
     for (; block != blocks->n_blocks; newer = block, block = blocks->blocks[block].older)
         if (n++ == blocks->n_cached || blocks->blocks[block].newer != newer ||
-            blocks->blocks[block].n_holders || !is_registered(blocks, block))
+            blocks->blocks[block].n_holders || !baton_kv_blocks_is_registered(blocks, block))
             return false;
     return n == blocks->n_cached && n <= blocks->max_cached && list_head(blocks)->newer == newer;
 }
@@ -241,7 +241,7 @@ static bool step_is_consistent(const struct baton_kv_blocks *blocks, int step)
     int n = 0, b = of->is_backed ? of->top : BATON_KV_NO_BLOCK;
     for (; b != BATON_KV_NO_BLOCK; b = blocks->blocks[b].older)
         if (n++ == of->n_empty || step_of(blocks, b) != of || blocks->blocks[b].n_holders ||
-            is_registered(blocks, b))
+            baton_kv_blocks_is_registered(blocks, b))
             return false;
     return n == of->n_empty && (!n || step >= blocks->lowest);
 }
@@ -270,7 +270,7 @@ bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
     int n_held = 0;
     for (int b = 0; b < blocks->n_blocks; b++) {
         if (blocks->blocks[b].n_holders < 0 ||
-            (is_registered(blocks, b) &&
+            (baton_kv_blocks_is_registered(blocks, b) &&
              baton_kv_blocks_find(blocks, &blocks->blocks[b].hash) != b))
             return false;
         n_held += blocks->blocks[b].n_holders > 0;

@@ -85,6 +85,8 @@ int baton_kv_blocks_acquire(struct baton_kv_blocks *blocks, const struct baton_b
  * empty. */
 void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block);
 
+bool baton_kv_blocks_is_registered(const struct baton_kv_blocks *blocks, int block);
+
 /* Registers a held block, unless it is registered already or the hash is. */
 void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
                               const struct baton_block_hash *hash);

@@ -176,10 +176,42 @@ bool baton_seq_carry_state(struct baton_seq *seq, int n_rows)
     if (from == to)
         return true;
     bool is_saved = border_from(seq, seq->n_tokens) == seq->n_tokens;
-    if (is_saved || from < seq->n_shared)
+    if (is_saved || baton_kv_windows_is_registered(seq->kv->windows, seq->windows[from]))
         return branch(seq, from, to);
     return output_from(seq, seq->n_tokens) == seq->n_tokens ? hold_output(seq, from, to)
                                                             : rename_block(seq, from, to);
+}
+
+/* ---- states that are kept elsewhere ---- */
+
+bool baton_seq_find_state(struct baton_seq *seq, int index, const struct baton_block_hash *hash)
+{
+    release(seq, seq->end_window);
+    int block = baton_kv_windows_find(seq->kv->windows, hash);
+    if (block == BATON_KV_NO_BLOCK)
+        return false;
+    seq->windows[index] = block;
+    seq->first_window = index;
+    seq->end_window = index + 1;
+    return true;
+}
+
+void baton_seq_expect_state(struct baton_seq *seq, int index)
+{
+    hold(seq, index);
+}
+
+void baton_seq_place_state(struct baton_seq *seq, int index)
+{
+    int from = seq->end_window - 1;
+    if (index < 0) {
+        baton_kv_windows_release(seq->kv->windows, seq->windows, from, from + 1);
+        seq->end_window = seq->n_shared; /* where the one that was found is, if any */
+        return;
+    }
+    release(seq, from);
+    if (from != index)
+        (void)rename_block(seq, from, index);
 }
 
 void baton_seq_register_states(struct baton_seq *seq, int first,

@@ -83,6 +83,22 @@ int baton_kv_windows_acquire(struct baton_kv_windows *windows,
     return end;
 }
 
+int baton_kv_windows_find(struct baton_kv_windows *windows, const struct baton_block_hash *hash)
+{
+    pthread_mutex_lock(&windows->mutex);
+    int block = baton_kv_blocks_acquire(&windows->blocks, hash);
+    pthread_mutex_unlock(&windows->mutex);
+    return block;
+}
+
+bool baton_kv_windows_is_registered(struct baton_kv_windows *windows, int block)
+{
+    pthread_mutex_lock(&windows->mutex);
+    bool is_so = baton_kv_blocks_is_registered(&windows->blocks, block);
+    pthread_mutex_unlock(&windows->mutex);
+    return is_so;
+}
+
 static void release(struct baton_kv_windows *windows, int *numbers, int first, int end)
 {
     while (end > first)

@@ -49,6 +49,12 @@ int baton_kv_windows_acquire(struct baton_kv_windows *windows,
                              const struct baton_block_hash *hashes, int n, int n_behind,
                              int *numbers);
 
+/* Holds the block that is registered under the hash; BATON_KV_NO_BLOCK: none is. */
+int baton_kv_windows_find(struct baton_kv_windows *windows, const struct baton_block_hash *hash);
+
+/* Whether the block, which a sequence holds, is registered. */
+bool baton_kv_windows_is_registered(struct baton_kv_windows *windows, int block);
+
 /* Numbers first..end - 1 of a sequence: release makes each BATON_KV_NO_BLOCK, those that are so
  * included; allocate gives each a block. */
 void baton_kv_windows_release(struct baton_kv_windows *windows, int *numbers, int first, int end);

@@ -8,6 +8,7 @@ import programs
 import pytest
 from fleet import Fleet, wait_for
 from kinds import ids
+from test_migration import with_context
 
 LONG, CACHED = 480, 464  # the last token's block is always computed
 POOL = 512  # tokens: room for one of these prompts
@@ -110,10 +111,10 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_no_wrong_token(expected,
                 assert fleet.generate(**body(i))["text"] == expected[i]
 
 
-def damage(directory):
+def damage(directory, every=50000):
     for file in directory.iterdir():
         with open(file, "r+b") as f:
-            for at in range(1 << 16, file.stat().st_size, 50000):
+            for at in range(1 << 16, file.stat().st_size, every):
                 f.seek(at)
                 f.write(b"damaged")
 
@@ -173,3 +174,64 @@ def test_directories_and_files_that_others_could_write_are_refused(tmp_path):
     assert "--kv-disk-bytes: must be " in refusal(kv, "--kv-disk-bytes", "4096")
     assert "--kv-disk: needs a prefix cache" in refusal(kv, "--prefix-cache", "off")
     assert mine.read_text() == "#:kivy 1.0"
+
+
+def told(n, first=0):
+    return [(first * 31 + 7 * i * i + 3 * i) % 250 + 3 for i in range(n)]
+
+
+@pytest.mark.parametrize("name", ("qwen35", "lfm2", "nemotron-h-moe"))
+def test_states_come_back_with_their_blocks(name, tmp_path):
+    """They are in a file of their own; a prompt begins behind a state whose blocks are there."""
+    def body(i, **more):
+        return {"prompt": told(LONG, i), "max_new_tokens": 6, "temperature": 0, **more}
+
+    def ask(i):
+        answer = fleet.generate(**body(i))
+        assert answer["text"] == expected[i]
+        return answer["disk_tokens"]
+
+    kv, model = tmp_path / "kv", with_context("../hybrids/" + name, 1024, tmp_path)
+    # No prompt waits for the blocks of another that are written.
+    with on_disk(kv, args=["--kv-tokens", 8 * POOL], model=model) as fleet:
+        expected = [fleet.generate(**body(i, cache_prompt=False))["text"] for i in range(3)]
+        assert not any(ask(i) for i in range(3))
+        fleet.wait_all_free()
+        (kv / "notes.txt").write_text("of somebody else")
+        restart(fleet)
+        assert ask(0) == CACHED
+        # The first 300 tokens of a prompt are blocks without a state.
+        other = {**body(0), "prompt": told(LONG)[:300] + told(180, 9)}
+        answer = fleet.generate(**other)
+        assert answer["disk_tokens"] == 0
+        assert answer["text"] == fleet.generate(**other, cache_prompt=False)["text"]
+        for gone in sorted(kv.glob("*.kv")):
+            restart(fleet)
+            assert ask(0) == CACHED
+            fleet.wait_all_free()
+            fleet.workers["prefill-0"].stop()
+            gone.unlink()
+            restart(fleet)
+            assert [ask(i) for i in range(3)] == [0, 0, 0]
+            fleet.wait_all_free()
+        damage(kv, 4096)
+        restart(fleet)
+        assert [ask(i) for i in range(3)] == [0, 0, 0]
+        wait_for(lambda: total(fleet, "errors") > 0, "the metrics")
+        assert len(list(kv.glob("*.kv"))) == 2 and (kv / "notes.txt").exists()
+
+
+def test_a_hybrid_killed_while_it_writes_leaves_no_wrong_token(tmp_path):
+    def ask(i, **more):
+        return fleet.generate(prompt=told(LONG, i), max_new_tokens=6, temperature=0, **more)["text"]
+
+    chance, model = random.Random(3), with_context("../hybrids/qwen35", 1024, tmp_path)
+    with on_disk(tmp_path / "kv", model=model) as fleet:
+        expected = [ask(i, cache_prompt=False) for i in range(4)]
+        for turn in range(4):
+            assert ask(turn) == expected[turn]
+            for _ in range(chance.randrange(6)):
+                fleet.metrics()
+            fleet.workers["prefill-0"].kill()
+            restart(fleet)
+            assert [ask(i) for i in range(turn + 1)] == expected[:turn + 1]

@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "worker/kv/file.h"
+#include "worker/kv/tier.h"
 #include "worker/pace.h"
 
 enum {
@@ -27,6 +27,7 @@ struct save {
     int64_t until_ns; /* from then on it is dropped if prompts wait for blocks */
     int64_t used_ns;  /* by the wall clock */
     int n_done;       /* blocks; changed under the mutex */
+    int n_states;     /* blocks after which a state may have been saved, and was written */
     bool is_given_up; /* under the mutex */
 };
 
@@ -50,8 +51,7 @@ struct baton_kv_disk {
     struct baton_kv_disk_stats stats;
 
     /* the disk's thread */
-    struct baton_kv_file *file;
-    struct iovec *pieces; /* [n_held layers] */
+    struct baton_kv_tier blocks, states; /* states: of models whose layers keep one */
     struct baton_rate read_rate;
     int n_not_worth;
     bool is_resting;
@@ -59,17 +59,6 @@ struct baton_kv_disk {
 };
 
 /* ---- the disk's thread ---- */
-
-/* Sets pieces to the memory of one block's layers. Returns their number. */
-static int lay_out(const struct baton_kv_disk *disk, const struct baton_seq *seq, int block)
-{
-    int n;
-    const int *held = baton_kv_held_layers(disk->kv, &n);
-    for (int i = 0; i < n; i++)
-        disk->pieces[i] = (struct iovec){.iov_base = baton_seq_block(seq, held[i], block),
-                                         .iov_len = baton_kv_block_bytes(disk->kv, held[i])};
-    return n;
-}
 
 /* The wall clock, because times in the file outlive a boot. */
 static int64_t wall_ns(void)
@@ -86,14 +75,23 @@ static void count_error(struct baton_kv_disk *disk)
     pthread_mutex_unlock(&disk->mutex);
 }
 
-/* The number of blocks behind the shared ones that the file has without a gap. */
+/* The number of blocks behind the shared ones that the file has without a gap, up to the last one
+ * with a state where layers keep one. */
 static int count_found(struct baton_kv_disk *disk, const struct baton_kv_load *load)
 {
     int n = 0, first = load->seq->n_shared;
-    while (first + n < load->n_hashes &&
-           baton_kv_file_find(disk->file, &load->hashes[first + n]) != BATON_KV_NO_SLOT)
+    while (first + n < load->n_hashes && baton_kv_tier_has(&disk->blocks, &load->hashes[first + n]))
         n++;
+    while (disk->states.file && n &&
+           !baton_kv_tier_has(&disk->states, &load->hashes[first + n - 1]))
+        n--;
     return n;
+}
+
+/* Bytes of n blocks, and of the state behind them. */
+static uint64_t bytes_of(const struct baton_kv_disk *disk, int n)
+{
+    return n ? (uint64_t)n * disk->blocks.block_bytes + disk->states.block_bytes : 0;
 }
 
 /* The seconds that reading n blocks may take: as long as computing them. Negative: reading is
@@ -102,44 +100,52 @@ static double time_for(struct baton_kv_disk *disk, const struct baton_kv_load *l
 {
     double compute_s = load->tokens_per_s > 0 ? n_blocks * BLOCK / load->tokens_per_s : INFINITY;
     double rate = baton_rate_per_s(&disk->read_rate);
-    if (rate <= 0 || n_blocks * (double)baton_kv_all_block_bytes(disk->kv) / rate < compute_s)
+    if (rate <= 0 || (double)bytes_of(disk, n_blocks) / rate < compute_s)
         return compute_s;
     return ++disk->n_not_worth % PROBE_EVERY ? -1 : compute_s;
 }
 
-/* Reads the block of that hash into the sequence's block. Earlier blocks count as used later, so
- * that a prompt's end is evicted before its start, without which it cannot be found. */
-static bool read_block(struct baton_kv_disk *disk, const struct baton_kv_load *load, int block,
-                       int64_t used_ns)
+/* Reads the block or state of hash `index` of the load into block `to` of its sequence. */
+static bool read_one(struct baton_kv_disk *disk, struct baton_kv_tier *tier,
+                     const struct baton_kv_load *load, int index, int to, int64_t used_ns)
 {
     static struct baton_log_limit failures;
-    const struct baton_block_hash *hash = &load->hashes[block];
-    int64_t slot = baton_kv_file_find(disk->file, hash);
-    if (slot == BATON_KV_NO_SLOT)
-        return false;
-    enum baton_err err =
-        baton_kv_file_read(disk->file, slot, hash, disk->pieces, lay_out(disk, load->seq, block));
+    enum baton_err err = baton_kv_tier_read(tier, &load->hashes[index], load->seq, to, used_ns);
     if (err && err != BATON_NOT_FOUND) {
         count_error(disk);
         baton_log_limited(&failures, BATON_LOG_WARN, "kv_disk_not_read", BATON_S("dir", disk->dir),
                           BATON_S("reason", baton_err_text(err)));
     }
-    if (!err)
-        baton_kv_file_touch(disk->file, slot, used_ns - block);
     return !err;
 }
 
+/* Reads the last state of those behind the first n blocks that were read. Returns the number of
+ * blocks before it; 0: there is none. */
+static int read_state(struct baton_kv_disk *disk, const struct baton_kv_load *load, int n,
+                      int64_t used_ns)
+{
+    int first = load->seq->n_shared;
+    while (n && !read_one(disk, &disk->states, load, first + n - 1, load->n_hashes - 1, used_ns))
+        n--;
+    return n;
+}
+
+/* Earlier blocks count as used later, so that a prompt's end is evicted before its start, without
+ * which it cannot be found. */
 static void run_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
 {
     int n_found = count_found(disk, load), first = load->seq->n_shared, n = 0;
     double time_s = time_for(disk, load, n_found), taken_s = 0;
     int64_t begin_ns = baton_now_ns(), used_ns = wall_ns();
     while (n < n_found && taken_s < time_s && !atomic_load(load->canceled) &&
-           read_block(disk, load, first + n, used_ns)) {
+           read_one(disk, &disk->blocks, load, first + n, first + n, used_ns - first - n)) {
         n++;
         taken_s = baton_seconds(baton_now_ns() - begin_ns);
     }
-    uint64_t n_bytes = (uint64_t)n * baton_kv_all_block_bytes(disk->kv);
+    if (disk->states.file)
+        n = read_state(disk, load, n, used_ns);
+    taken_s = baton_seconds(baton_now_ns() - begin_ns);
+    uint64_t n_bytes = bytes_of(disk, n);
     if (n)
         baton_rate_add(&disk->read_rate, (double)n_bytes, taken_s);
     load->n_loaded = n; /* published by is_over */
@@ -161,35 +167,32 @@ static void rest(struct baton_kv_disk *disk, enum baton_err err)
     disk->is_resting = true;
 }
 
-static void count_write(struct baton_kv_disk *disk, enum baton_err err, bool evicted,
-                        double seconds)
+static void count_write(struct baton_kv_disk *disk, const struct baton_kv_tier *tier,
+                        enum baton_err err, bool evicted, double seconds)
 {
     pthread_mutex_lock(&disk->mutex);
     disk->stats.write_s += seconds;
     disk->stats.evictions += evicted;
     disk->stats.dropped += err == BATON_AGAIN;
     if (!err)
-        disk->stats.written_bytes += baton_kv_all_block_bytes(disk->kv);
+        disk->stats.written_bytes += tier->block_bytes;
     pthread_mutex_unlock(&disk->mutex);
 }
 
-/* Writes the next block of a save, or marks it as used if the file has it. False: nothing is
+/* Writes a block or state of a save, or marks it as used if the file has it. False: nothing is
  * written for a while. */
-static bool save_block(struct baton_kv_disk *disk, struct save *save)
+static bool save_one(struct baton_kv_disk *disk, struct baton_kv_tier *tier,
+                     const struct save *save, int index, int64_t used_ns)
 {
-    const struct baton_block_hash *hash = &save->prefix.hashes[save->n_done];
-    int64_t slot = baton_kv_file_find(disk->file, hash), used_ns = save->used_ns - save->n_done;
-    if (slot != BATON_KV_NO_SLOT) {
-        baton_kv_file_touch(disk->file, slot, used_ns);
-        return true;
-    }
+    const struct baton_block_hash *hash = &save->prefix.hashes[index];
     int64_t begin_ns = baton_now_ns();
     bool evicted = false;
+    if (baton_kv_tier_touch(tier, hash, used_ns))
+        return true;
     if (begin_ns < disk->rest_until_ns)
         return false;
-    enum baton_err err = baton_kv_file_write(
-        disk->file, hash, disk->pieces, lay_out(disk, &save->seq, save->n_done), used_ns, &evicted);
-    count_write(disk, err, evicted, baton_seconds(baton_now_ns() - begin_ns));
+    enum baton_err err = baton_kv_tier_write(tier, hash, &save->seq, index, used_ns, &evicted);
+    count_write(disk, tier, err, evicted, baton_seconds(baton_now_ns() - begin_ns));
     if (err && err != BATON_AGAIN) {
         rest(disk, err);
         return false;
@@ -198,15 +201,29 @@ static bool save_block(struct baton_kv_disk *disk, struct save *save)
     return true;
 }
 
-/* Writes one block at a time, so that a load waits for one block only. */
+/* Saves the next state that memory still has. */
+static bool save_state(struct baton_kv_disk *disk, struct save *save)
+{
+    while (save->n_states < save->seq.n_blocks) {
+        int index = save->n_states++;
+        if (baton_seq_find_state(&save->seq, index, &save->prefix.hashes[index]))
+            return save_one(disk, &disk->states, save, index, save->used_ns);
+    }
+    return true;
+}
+
+/* Writes one block or state at a time, so that a load waits for one only. */
 static void step_save(struct baton_kv_disk *disk, struct save *save)
 {
-    bool goes_on = save_block(disk, save);
+    int n = save->n_done, n_blocks = save->seq.n_blocks;
+    bool goes_on = n < n_blocks ? save_one(disk, &disk->blocks, save, n, save->used_ns - n)
+                                : save_state(disk, save);
+    bool has_states = disk->states.file && save->n_states < n_blocks;
     pthread_mutex_lock(&disk->mutex);
-    save->n_done += goes_on;
-    bool is_over = !goes_on || save->is_given_up || save->n_done == save->seq.n_blocks;
+    save->n_done += goes_on && n < n_blocks;
+    bool is_over = !goes_on || save->is_given_up || (save->n_done == n_blocks && !has_states);
     if (is_over) {
-        disk->stats.dropped += (uint64_t)(save->seq.n_blocks - save->n_done);
+        disk->stats.dropped += (uint64_t)(n_blocks - save->n_done);
         save_list_remove(&disk->saves, save);
         save_list_push_back(&disk->over, save);
     }
@@ -247,31 +264,26 @@ static void *disk_thread(void *arg)
 
 /* ---- the main thread ---- */
 
-static enum baton_err open_file(struct baton_kv_disk *disk,
-                                const struct baton_kv_disk_options *options,
-                                const struct baton_prefix_cache *cache, struct baton_why *why)
+static enum baton_err open_files(struct baton_kv_disk *disk,
+                                 const struct baton_kv_disk_options *options,
+                                 const struct baton_prefix_cache *cache, struct baton_why *why)
 {
-    const struct baton_kv_file_options file = {.dir = options->dir,
-                                               .max_bytes = options->bytes,
-                                               .root = cache->root,
-                                               .block_bytes = baton_kv_all_block_bytes(cache->kv)};
-    enum baton_err err = baton_kv_file_open(&file, &disk->file, why);
+    enum baton_err err =
+        baton_kv_tier_open(options->dir, options->bytes, cache, false, &disk->blocks, why);
+    if (!err && baton_kv_has_states(cache->kv))
+        err = baton_kv_tier_open(options->dir, options->bytes, cache, true, &disk->states, why);
     if (err)
         return err;
-    int64_t n_slots = baton_kv_file_n_slots(disk->file);
+    const struct baton_kv_file *states = disk->states.file;
     baton_log(BATON_LOG_INFO, "kv_disk", BATON_S("dir", options->dir),
-              BATON_I("tokens", n_slots * BLOCK),
-              BATON_I("block_bytes", baton_kv_all_block_bytes(cache->kv)));
+              BATON_I("tokens", baton_kv_file_n_slots(disk->blocks.file) * BLOCK),
+              BATON_I("block_bytes", disk->blocks.block_bytes),
+              BATON_I("states", states ? baton_kv_file_n_slots(states) : 0));
     return BATON_OK;
 }
 
 static enum baton_err start(struct baton_kv_disk *disk, struct baton_why *why)
 {
-    int n;
-    (void)baton_kv_held_layers(disk->kv, &n);
-    disk->pieces = calloc((size_t)n, sizeof *disk->pieces);
-    if (!disk->pieces)
-        return baton_fail(why, BATON_NO_MEMORY, "--kv-disk: out of memory");
     disk->has_thread = !pthread_create(&disk->thread, NULL, disk_thread, disk);
     return disk->has_thread ? BATON_OK : baton_fail(why, BATON_IO, "--kv-disk: no thread for it");
 }
@@ -293,7 +305,7 @@ enum baton_err baton_kv_disk_create(const struct baton_kv_disk_options *options,
     save_list_init(&disk->over);
     pthread_mutex_init(&disk->mutex, NULL);
     pthread_cond_init(&disk->changed, NULL);
-    enum baton_err err = open_file(disk, options, cache, why);
+    enum baton_err err = open_files(disk, options, cache, why);
     if (!err)
         err = start(disk, why);
     if (!err) {
@@ -330,19 +342,31 @@ void baton_kv_disk_destroy(struct baton_kv_disk *disk)
         end_save(save);
     for (struct save *save; (save = save_list_pop_front(&disk->over));)
         end_save(save);
-    baton_kv_file_close(disk->file);
+    baton_kv_tier_close(&disk->blocks);
+    baton_kv_tier_close(&disk->states);
     pthread_cond_destroy(&disk->changed);
     pthread_mutex_destroy(&disk->mutex);
-    free(disk->pieces);
     free(disk);
 }
 
 void baton_kv_disk_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
 {
+    if (disk->states.file)
+        baton_seq_expect_state(load->seq, load->n_hashes - 1);
     pthread_mutex_lock(&disk->mutex);
     load_list_push_back(&disk->loads, load);
     pthread_cond_signal(&disk->changed);
     pthread_mutex_unlock(&disk->mutex);
+}
+
+void baton_kv_disk_end_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
+{
+    int end = load->seq->n_shared + load->n_loaded;
+    if (!disk->states.file)
+        return;
+    baton_seq_place_state(load->seq, load->n_loaded ? end - 1 : -1);
+    if (load->n_loaded)
+        baton_seq_register_states(load->seq, end - 1, &load->hashes[end - 1], 1);
 }
 
 static int64_t patience_ns(int n_blocks, double tokens_per_s)

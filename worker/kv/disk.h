@@ -1,13 +1,14 @@
 /* The prefix cache's second level: blocks of finished prompts go to a file, and are read again for
  * a prompt with the same prefix (worker/kv/file.h).
  *
- *     load: the job waits --read into its blocks--> over: it begins behind what was read
+ *     load: the job waits --read into its blocks--> over: end_load, it begins behind what was read
  *     save: a job is over --its blocks are held until written--> given back
  *
  * A thread of its own reads and writes, so neither the main thread nor the engine waits for a disk.
  * Loads come before saves. A load reads only while that is faster than computing, by the measured
- * rates. Saves are dropped when prompts need their blocks and the disk is slow. A disk that is full
- * or fails is not written for a minute, and serving continues.
+ * rates. Where layers keep states, what is read ends with one, and a prompt's states that memory
+ * has are written behind its blocks. Saves are dropped when prompts need their blocks and the disk
+ * is slow. A disk that is full or fails is not written for a minute, and serving continues.
  *
  * Ownership: a disk borrows the pool; it holds the blocks of a save until give_back.
  * Threading: main thread; the disk's own thread touches blocks of a sequence between load or save
@@ -43,7 +44,7 @@ struct baton_kv_disk_options {
 /* One load. Zeroed: none. The caller may change it when it is over. */
 struct baton_kv_load {
     struct baton_node in_loads;
-    struct baton_seq *seq;                 /* blocks n_shared.. are read; nobody else uses them */
+    struct baton_seq *seq; /* blocks n_shared.. and a state are read; nobody else uses them */
     const struct baton_block_hash *hashes; /* [n_hashes] of its blocks from the first on */
     int n_hashes;
     double tokens_per_s;         /* that computing makes; 0: not known */
@@ -73,6 +74,9 @@ void baton_kv_disk_destroy(struct baton_kv_disk *disk);
  * n_hashes, tokens_per_s and canceled are set; load and everything it points to stay until it is
  * over. */
 void baton_kv_disk_load(struct baton_kv_disk *disk, struct baton_kv_load *load);
+
+/* Takes over what a load that is over has read: the sequence may begin behind it. */
+void baton_kv_disk_end_load(struct baton_kv_disk *disk, struct baton_kv_load *load);
 
 /* Takes the registered blocks of seq and the hashes of prefix, to write those that the file does
  * not have. Both are empty afterwards. tokens_per_s: as for a load. */

@@ -18,7 +18,8 @@
  * Every process that has the file open holds a shared lock on byte 0.
  *
  * The directory must be private to this user (0700). Its files together have at most max_bytes:
- * those of other models are removed unless a process has them open.
+ * those of other models are removed unless a process has them open. States of a model's layers are
+ * blocks of a file of their own.
  *
  * Ownership: a file belongs to its opener.
  * Threading: one thread per opener.
@@ -42,6 +43,9 @@ struct baton_kv_file_options {
     int64_t max_bytes;
     struct baton_block_hash root;
     size_t block_bytes; /* in all layers */
+    /* The same model may have another file in the directory, which stays and takes as much. */
+    const struct baton_block_hash *beside; /* its root; NULL: there is none */
+    const char *holds;                     /* "block", "state": for messages */
 };
 
 /* Makes the directory and the file if they are missing, and the file again if it has other sizes

@@ -29,7 +29,8 @@ struct opening {
     const struct baton_kv_file_options *options;
     int dir;
     char name[NAME_DIGITS + sizeof suffix];
-    uint64_t left_bytes; /* for this file */
+    char beside[NAME_DIGITS + sizeof suffix]; /* "": none */
+    uint64_t left_bytes;                      /* for this file */
     struct baton_why *why;
 };
 
@@ -111,7 +112,7 @@ static enum baton_err clear(struct opening *opening, const char *name)
 static bool is_of_another(const struct opening *opening, const char *name)
 {
     return strspn(name, "0123456789abcdef") == NAME_DIGITS && !strcmp(name + NAME_DIGITS, suffix) &&
-           strcmp(name, opening->name) != 0;
+           strcmp(name, opening->name) != 0 && strcmp(name, opening->beside) != 0;
 }
 
 static enum baton_err clear_others(struct opening *opening)
@@ -235,16 +236,17 @@ static enum baton_err finish(struct baton_kv_file *file, const struct kv_file_he
 static enum baton_err open_file(struct opening *opening, struct baton_kv_file *file)
 {
     struct kv_file_head wanted, head;
+    unsigned n_files = opening->options->beside ? 2 : 1;
     uint64_t least = kv_file_slots_at(1) + kv_file_slot_bytes(opening->options->block_bytes);
     enum baton_err err = clear_others(opening);
     if (err)
         return err;
-    if (!choose_sizes(opening->options, opening->left_bytes, &wanted))
+    if (!choose_sizes(opening->options, opening->left_bytes / n_files, &wanted))
         return baton_fail(opening->why, BATON_INVALID,
-                          "--kv-disk-bytes: must be %llu or more for one block of this model, "
+                          "--kv-disk-bytes: must be %llu or more for one %s of this model, "
                           "beside files of other models in use; there are %llu in %s",
-                          (unsigned long long)least, (unsigned long long)opening->left_bytes,
-                          opening->options->dir);
+                          (unsigned long long)(n_files * least), opening->options->holds,
+                          (unsigned long long)opening->left_bytes, opening->options->dir);
     err = open_in(opening, opening->name, O_CREAT, &file->fd);
     if (err) {
         file->fd = -1;
@@ -254,14 +256,21 @@ static enum baton_err open_file(struct opening *opening, struct baton_kv_file *f
     return err ? err : finish(file, &head, opening->why);
 }
 
+static void name_of(const struct baton_block_hash *root, char name[NAME_DIGITS + sizeof suffix])
+{
+    for (int i = 0; i < BATON_BLOCK_HASH_BYTES; i++)
+        (void)snprintf(name + 2 * i, 3, "%02x", root->bytes[i]);
+    memcpy(name + NAME_DIGITS, suffix, sizeof suffix);
+}
+
 enum baton_err baton_kv_file_open(const struct baton_kv_file_options *options,
                                   struct baton_kv_file **out, struct baton_why *why)
 {
     struct opening opening = {
         .options = options, .dir = -1, .left_bytes = (uint64_t)options->max_bytes, .why = why};
-    for (int i = 0; i < BATON_BLOCK_HASH_BYTES; i++)
-        (void)snprintf(opening.name + 2 * i, 3, "%02x", options->root.bytes[i]);
-    memcpy(opening.name + 2 * BATON_BLOCK_HASH_BYTES, suffix, sizeof suffix);
+    name_of(&options->root, opening.name);
+    if (options->beside)
+        name_of(options->beside, opening.beside);
     struct baton_kv_file *file = calloc(1, sizeof *file);
     if (!file)
         return baton_fail(why, BATON_NO_MEMORY, "--kv-disk: out of memory");

@@ -415,6 +415,60 @@ TEST(a_context_that_arrives_shares_blocks_where_no_state_is_saved)
     baton_seq_fini(&arrives);
 }
 
+static void copy_block(const struct baton_seq *from, int index, struct baton_seq *to, int to_index,
+                       bool of_states)
+{
+    int n;
+    const int *layers = baton_kv_layers_with(kv, of_states, &n);
+    for (int i = 0; i < n; i++)
+        memcpy(baton_seq_block(to, layers[i], to_index), baton_seq_block(from, layers[i], index),
+               baton_kv_block_bytes(kv, layers[i]));
+}
+
+static void decode_all(struct baton_seq *seq)
+{
+    struct baton_seq *one[] = {seq};
+    for (int i = seq->n_tokens; i < LENGTH; i++) {
+        assert_ok(baton_engine_decode(engine, one, &texts[0].tokens[i], 1, logits[0]));
+        assert_memory_equal(logits[0], texts[0].expected[i], sizeof logits[0]);
+    }
+}
+
+/* As the file of states does. It is registered under another hash than the one it came from. */
+TEST(a_state_that_was_kept_elsewhere_is_continued_and_shared)
+{
+    enum { N_SAVED = 48, LAST = N_SAVED / BLOCK - 1 };
+    struct baton_seq saves, holds, placed;
+    const struct baton_block_hash *under = &texts[2].hashes[LAST];
+    assert_ok(baton_seq_init(&saves, kv, LENGTH));
+    baton_seq_save_states(
+        &saves, (struct baton_state_saves){.hashes = texts[0].hashes, .n_hashes = LAST + 1});
+    compute_by_cuts(&saves, N_SAVED + 1, MAX_ROWS);
+    assert_ok(baton_seq_init(&holds, kv, LENGTH));
+    assert_false(baton_seq_find_state(&holds, 1, &texts[0].hashes[1]));
+    assert_true(baton_seq_find_state(&holds, LAST, &texts[0].hashes[LAST]));
+    assert_ok(baton_seq_init(&placed, kv, LENGTH));
+    baton_seq_expect_state(&placed, LAST + 3);
+    copy_block(&holds, LAST, &placed, LAST + 3, true);
+    baton_seq_fini(&holds);
+    for (int i = 0; i <= LAST; i++)
+        copy_block(&saves, i, &placed, i, false);
+    baton_seq_fini(&saves);
+    baton_seq_place_state(&placed, LAST);
+    placed.n_tokens = N_SAVED;
+    baton_seq_register(&placed, 0, texts[2].hashes, LAST + 1);
+    baton_seq_register_states(&placed, LAST, under, 1);
+    decode_all(&placed);
+    baton_seq_fini(&placed);
+    assert_ok(baton_seq_init_shared(&placed, kv, LENGTH, texts[2].hashes, N_HASHES));
+    assert_int_equal(placed.n_tokens, N_SAVED);
+    baton_seq_expect_state(&placed, LAST + 2); /* and does not come */
+    baton_seq_place_state(&placed, -1);
+    decode_all(&placed);
+    baton_seq_fini(&placed);
+    assert_accounted();
+}
+
 static void run_batch(void)
 {
     struct baton_seq seqs[N_TEXTS], *all[N_TEXTS];

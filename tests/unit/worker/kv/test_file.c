@@ -15,8 +15,11 @@ static const struct baton_block_hash root = {.bytes = {1}}, other_root = {.bytes
 
 static struct baton_kv_file_options options_of(const struct baton_block_hash *of, int64_t max_bytes)
 {
-    return (struct baton_kv_file_options){
-        .dir = in_scratch("kv"), .max_bytes = max_bytes, .root = *of, .block_bytes = BLOCK_BYTES};
+    return (struct baton_kv_file_options){.dir = in_scratch("kv"),
+                                          .max_bytes = max_bytes,
+                                          .root = *of,
+                                          .block_bytes = BLOCK_BYTES,
+                                          .holds = "block"};
 }
 
 static struct baton_kv_file *open_with(const struct baton_block_hash *of, int64_t max_bytes)
@@ -326,6 +329,30 @@ TEST(files_of_other_models_go_unless_they_are_in_use)
     mine = open_with(&root, 100000);
     assert_int_not_equal(access(path_of(&other_root), F_OK), 0);
     baton_kv_file_close(mine);
+}
+
+TEST(the_two_files_of_a_model_share_the_limit_and_leave_each_other_alone)
+{
+    struct baton_kv_file_options blocks = options_of(&root, MAX_BYTES),
+                                 states = options_of(&other_root, MAX_BYTES);
+    struct baton_kv_file *file, *alone = open_one();
+    struct baton_why why = {""};
+    int64_t n_alone = baton_kv_file_n_slots(alone);
+    baton_kv_file_close(alone);
+    blocks.beside = &other_root;
+    states.beside = &root;
+    for (int i = 0; i < 4; i++) { /* each of them opens alone, and beside the other's file */
+        assert_ok(baton_kv_file_open(i % 2 ? &states : &blocks, &file, &why));
+        assert_in_range(baton_kv_file_n_slots(file), n_alone / 2 - 1, n_alone / 2);
+        if (i < 2)
+            put(file, (uint32_t)i);
+        assert_ok(get(file, (uint32_t)(i % 2)));
+        baton_kv_file_close(file);
+    }
+    states.max_bytes = 4 * BLOCK_BYTES;
+    states.holds = "state";
+    assert_int_equal(baton_kv_file_open(&states, &file, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "or more for one state of this model"));
 }
 
 TEST(a_file_in_use_is_shared_as_it_is_but_not_when_it_is_larger_than_wanted)
