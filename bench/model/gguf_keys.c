@@ -63,11 +63,88 @@ static int divide_proportional(const SPEC *spec, struct bench_gguf_divisors *div
     return 1;
 }
 
+/* ---- latents and states ---- */
+
+static int n_dense_layers(const SPEC *spec)
+{
+    int n = 0;
+    while (n < spec->n_layers && !spec->layers[n].is_moe)
+        n++;
+    return n;
+}
+
+/* The keys are wide as they are multiplied with queries, the latents; and those of the model. */
+static void put_latents(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    const struct baton_latent_spec *latent = &spec->latent;
+    const struct baton_moe_spec *moe = &spec->moe;
+    if (!latent->n_rank)
+        return;
+    bench_gguf_put_size(gguf, "attention.kv_lora_rank", latent->n_rank);
+    if (latent->n_q_rank)
+        bench_gguf_put_size(gguf, "attention.q_lora_rank", latent->n_q_rank);
+    bench_gguf_put_size(gguf, "attention.key_length_mla", latent->n_plain + latent->n_turned);
+    bench_gguf_put_size(gguf, "attention.value_length_mla", latent->n_values);
+    bench_gguf_put_size(gguf, "leading_dense_block_count", n_dense_layers(spec));
+    if (moe->n_experts)
+        bench_gguf_put_size(gguf, "expert_shared_count", config->n_shared_experts);
+}
+
+static void begin_list(GGUF *gguf, const char *name, const SPEC *spec)
+{
+    char key[sizeof gguf->prefix + 40];
+    (void)snprintf(key, sizeof key, "%s%s", gguf->prefix, name);
+    bench_gguf_begin_numbers(gguf, key, (uint64_t)spec->n_layers);
+}
+
+/* Whether some layers are marked by having no KV heads. */
+static bool lists_kv_heads(const SPEC *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].mixer > BATON_MIXER_DELTA)
+            return true;
+    return false;
+}
+
+/* The first layer with attention. */
+static const struct baton_layer_spec *attention_of(const SPEC *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].mixer == BATON_MIXER_ATTENTION)
+            return &spec->layers[i];
+    return &spec->layers[0];
+}
+
+static bool is_nemotron(const CONFIG *config)
+{
+    return !strcmp(config->model_type, "nemotron_h");
+}
+
+/* Nemotron's layers without a feed-forward part have a width of 0. */
+static void put_hybrid_layers(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    begin_list(gguf, "attention.head_count_kv", spec);
+    for (int i = 0; i < spec->n_layers; i++) {
+        const struct baton_layer_spec *layer = &spec->layers[i];
+        bench_gguf_put_int(gguf, layer->mixer == BATON_MIXER_ATTENTION ? layer->n_kv_heads : 0);
+    }
+    if (!is_nemotron(config))
+        return;
+    bench_gguf_put_number(gguf, "attention.layer_norm_epsilon", (double)spec->norm_epsilon);
+    begin_list(gguf, "feed_forward_length", spec);
+    for (int i = 0; i < spec->n_layers; i++) {
+        const struct baton_layer_spec *layer = &spec->layers[i];
+        int n_ff = layer->is_moe ? spec->moe.n_ff : layer->n_ff;
+        bench_gguf_put_int(gguf, layer->has_no_ff ? 0 : n_ff);
+    }
+}
+
 /* ---- all models ---- */
 
 static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
 {
-    const struct baton_layer_spec *layer = &spec->layers[0];
+    const struct baton_layer_spec *layer = attention_of(spec);
+    int n_ff = spec->layers[0].n_ff ? spec->layers[0].n_ff : config->n_ff;
     bench_gguf_put_size(gguf, "vocab_size", spec->n_vocab);
     bench_gguf_put_size(gguf, "context_length", config->n_context);
     bench_gguf_put_size(gguf, "embedding_length", spec->n_embd);
@@ -76,10 +153,15 @@ static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     if (is_by_layer(config)) {
         put_layers(gguf, spec);
     } else {
-        bench_gguf_put_size(gguf, "feed_forward_length", layer->n_ff ? layer->n_ff : config->n_ff);
-        bench_gguf_put_size(gguf, "attention.head_count_kv", layer->n_kv_heads);
+        if (!is_nemotron(config))
+            bench_gguf_put_size(gguf, "feed_forward_length", n_ff);
+        if (lists_kv_heads(spec))
+            put_hybrid_layers(gguf, config, spec);
+        else
+            bench_gguf_put_size(gguf, "attention.head_count_kv", layer->n_kv_heads);
         bench_gguf_put_size(gguf, "attention.key_length", layer->head_dim);
-        bench_gguf_put_size(gguf, "attention.value_length", layer->head_dim);
+        bench_gguf_put_size(gguf, "attention.value_length",
+                            layer->n_latent ? layer->n_latent : layer->head_dim);
     }
     bench_gguf_put_number(gguf,
                           spec->norm == BATON_RMS_NORM ? "attention.layer_norm_rms_epsilon"
@@ -87,12 +169,13 @@ static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
                           (double)spec->norm_epsilon);
 }
 
-static void put_yarn(GGUF *gguf, const struct baton_rope_config *rope)
+static void put_yarn(GGUF *gguf, const struct baton_rope_config *rope, bool has_latents)
 {
     bench_gguf_put_number(gguf, "rope.scaling.yarn_beta_fast", rope->beta_fast);
     bench_gguf_put_number(gguf, "rope.scaling.yarn_beta_slow", rope->beta_slow);
-    if (rope->mscale_all_dim > 0)
-        bench_gguf_put_number(gguf, "rope.scaling.yarn_log_multiplier", rope->mscale_all_dim);
+    if (rope->mscale_all_dim > 0) /* of latents' models the logarithm's factor is in it */
+        bench_gguf_put_number(gguf, "rope.scaling.yarn_log_multiplier",
+                              (has_latents ? 0.1 : 1) * rope->mscale_all_dim);
     if (rope->query_scaling_beta > 0)
         bench_gguf_put_number(gguf, "attention.temperature_scale", rope->query_scaling_beta);
 }
@@ -148,7 +231,7 @@ static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
         bench_gguf_put_number(gguf, "rope.scaling.factor", rope->factor);
     }
     if (is_yarn)
-        put_yarn(gguf, rope);
+        put_yarn(gguf, rope, spec->latent.n_rank);
     int original = rope->original_context ? rope->original_context : config->original_context;
     if ((is_yarn || is_long) && original)
         bench_gguf_put_size(gguf, "rope.scaling.original_context_length", original);
@@ -185,6 +268,14 @@ static void put_mixture(GGUF *gguf, const struct baton_moe_spec *moe)
     bench_gguf_put_flag(gguf, "expert_weights_norm", moe->renormalises);
     if (moe->n_ff_shared && !moe->is_beside)
         bench_gguf_put_size(gguf, "expert_shared_feed_forward_length", moe->n_ff_shared);
+    if (moe->has_sigmoid)
+        bench_gguf_put_size(gguf, "expert_gating_func", 2);
+    if (moe->scale > 0)
+        bench_gguf_put_number(gguf, "expert_weights_scale", (double)moe->scale);
+    if (moe->n_groups) {
+        bench_gguf_put_size(gguf, "expert_group_count", moe->n_groups);
+        bench_gguf_put_size(gguf, "expert_group_used_count", moe->n_kept);
+    }
 }
 
 static bool is_any(const char *type, const char *const *types)
@@ -198,7 +289,8 @@ static bool is_any(const char *type, const char *const *types)
 /* Granite and MiniCPM divide the logits by the key that Cohere multiplies them with. */
 static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
 {
-    static const char *const granites[] = {"granite", "granitemoe", "granitemoeshared", NULL};
+    static const char *const granites[] = {"granite", "granitemoe", "granitemoeshared",
+                                           "granitemoehybrid", NULL};
     static const char *const coheres[] = {"cohere", "cohere2", NULL};
     bool is_granite = is_any(config->model_type, granites);
     if (is_granite || !strcmp(config->model_type, "minicpm")) {
@@ -209,7 +301,7 @@ static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     if (is_granite) {
         bench_gguf_put_number(gguf, "attention.scale", (double)spec->score_scale);
         /* llama.cpp reads this key of Granite as "has a rotary embedding". */
-        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", spec->layers[0].rope >= 0);
+        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", attention_of(spec)->rope >= 0);
     }
     if (is_any(config->model_type, coheres))
         bench_gguf_put_number(gguf, "logit_scale", (double)spec->logit_scale);
@@ -230,13 +322,21 @@ static void put_states(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     const struct baton_state_spec *state = &spec->state;
     char sections[sizeof gguf->prefix + 32];
     int n_pairs = spec->n_ropes ? spec->ropes[0].n_rotated / 2 : 0;
-    if (!state->n_heads)
+    if (!state->n_taps)
         return;
+    if (!strncmp(config->model_type, "lfm2", 4)) {
+        bench_gguf_put_size(gguf, "shortconv.l_cache", state->n_taps);
+        if (spec->moe.n_experts)
+            bench_gguf_put_size(gguf, "leading_dense_block_count", n_dense_layers(spec));
+        return;
+    }
     bench_gguf_put_size(gguf, "ssm.conv_kernel", state->n_taps);
     bench_gguf_put_size(gguf, "ssm.state_size", state->n_keys);
     bench_gguf_put_size(gguf, "ssm.group_count", state->n_key_heads);
     bench_gguf_put_size(gguf, "ssm.time_step_rank", state->n_heads);
     bench_gguf_put_size(gguf, "ssm.inner_size", baton_state_width(state));
+    if (lists_kv_heads(spec))
+        return;
     bench_gguf_put_size(gguf, "full_attention_interval", config->full_interval);
     (void)snprintf(sections, sizeof sections, "%srope.dimension_sections", gguf->prefix);
     bench_gguf_begin_numbers(gguf, sections, 4);
@@ -244,15 +344,16 @@ static void put_states(GGUF *gguf, const CONFIG *config, const SPEC *spec)
         bench_gguf_put_int(gguf, i < 3 ? (n_pairs + 2 - i) / 3 : 0);
 }
 
-/* Returns the architecture; NULL: there is none, or its keys are not written. Granite's mixtures
- * share one, with or without a shared expert. */
-const char *bench_gguf_architecture(const char *model_type)
+/* Granite's mixtures share one, with or without a shared expert. Those without states are written
+ * for other models alone. */
+const char *bench_gguf_architecture(const CONFIG *config, const SPEC *spec)
 {
-    static const char *const unwritten[] = {"granitemoehybrid", "nemotron_h", "lfm2", "lfm2_moe",
-                                            NULL};
-    if (is_any(model_type, unwritten))
+    const char *type = config->model_type;
+    if (!strcmp(type, "granitemoehybrid") && !spec->state.n_heads)
         return NULL;
-    return baton_gguf_arch_of(strcmp(model_type, "granitemoeshared") ? model_type : "granitemoe");
+    if (is_nemotron(config) && spec->moe.n_experts)
+        return "nemotron_h_moe";
+    return baton_gguf_arch_of(strcmp(type, "granitemoeshared") ? type : "granitemoe");
 }
 
 int bench_gguf_put_model(struct bench_gguf *gguf, const CONFIG *config, const SPEC *spec,
@@ -262,6 +363,7 @@ int bench_gguf_put_model(struct bench_gguf *gguf, const CONFIG *config, const SP
     put_windows(gguf, config, spec);
     put_mixture(gguf, &spec->moe);
     put_scales(gguf, config, spec);
+    put_latents(gguf, config, spec);
     put_states(gguf, config, spec);
     return put_rope(gguf, config, spec, divisors);
 }

@@ -20,8 +20,9 @@ struct bench_gguf_divisors {
 
 enum { BENCH_GGUF_MAX_DIVISORS = 2 };
 
-/* Returns general.architecture of a file of this model type; NULL: there are no such files. */
-const char *bench_gguf_architecture(const char *model_type);
+/* Returns general.architecture of the model's file; NULL: there are no such files. */
+const char *bench_gguf_architecture(const struct baton_model_config *config,
+                                    const struct baton_spec *spec);
 
 /* Writes sizes, norms, rotary embedding, windows, mixture and scales. Fills divisors with the
  * tensors that the rotary embedding needs, and returns their number. */

@@ -135,17 +135,34 @@ static enum baton_err write_file(struct making *making, struct baton_why *why)
                : BATON_OK;
 }
 
+/* Whether the model has the row's slice: a gate; queries of the array, or a rank of them. */
+static bool has_slice(const struct baton_spec *spec, const struct baton_tensor_row *row)
+{
+    bool has_rank = spec->latent.n_q_rank;
+    if (row->slice == BATON_SLICE_GATE)
+        return spec->mlp != BATON_MLP_PLAIN;
+    if (row->kind == BATON_ARRAY_QKV && row->slice == BATON_SLICE_HEADS_Q)
+        return !has_rank;
+    return row->slice != BATON_SLICE_Q_RANK || has_rank;
+}
+
 /* Selects the tensors' rows. q, k and v are one matrix where the family's own files have them so;
- * gate and up of experts never are; b and a of a state are one in qwen3_next. */
+ * gate and up of experts never are; b and a of a state are one in qwen3_next. LFM2's last norm has
+ * the name of another one. */
 static bool has_row(const struct baton_tensor_row *row, const void *arg)
 {
     const struct making *making = arg;
     const struct baton_tensor_names *own = making->arch->tensors;
     bool joins_gates = !strcmp(making->config.model_type, "qwen3_next");
+    bool is_lfm2 = !strncmp(making->config.model_type, "lfm2", 4);
     const struct baton_tensor_row *found;
+    if (is_lfm2 && !strcmp(row->name, "output_norm.weight"))
+        return false;
     if (row->slice == BATON_SLICE_B || row->slice == BATON_SLICE_A)
         return !joins_gates;
     if (row->slice != BATON_SLICE_ALL)
+        return has_slice(&making->spec, row);
+    if (row->of_state && row->kind == BATON_ARRAY_QKV)
         return true;
     if (row->of_experts)
         return row->kind != BATON_ARRAY_UP;
@@ -188,7 +205,7 @@ static enum baton_err begin(struct making *making, struct baton_why *why)
     if (err)
         return err;
     making->spec.state.has_log_rate = false;
-    const char *architecture = bench_gguf_architecture(making->config.model_type);
+    const char *architecture = bench_gguf_architecture(&making->config, &making->spec);
     if (!architecture || !making->arch->gguf)
         return baton_fail(why, BATON_INVALID, "--gguf: there are no GGUF files of %s models",
                           making->config.model_type);

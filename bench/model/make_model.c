@@ -222,6 +222,9 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         err = choose_ends(options, spec.n_vocab, &ends, why);
     if (err || options->gguf)
         return err ? err : make_gguf(options, &ends, why);
+    if (spec.latent.n_rank) /* one tensor of a directory has the rows of two arrays */
+        return baton_fail(why, BATON_INVALID, "--shape: %s is written with --gguf only",
+                          options->shape);
     err = make_directory(options->out, why);
     if (!err)
         err = write_tokenizer(options, spec.n_vocab, why);

@@ -14,7 +14,8 @@ GGUF = [f"tiny-{family}" for family in (
     "gpt_neox", "llama", "mistral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3",
     "qwen3_moe", "gemma", "phi", "phi3", "granite", "granitemoe", "granitemoeshared", "olmo2",
     "olmoe", "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss", "seed_oss",
-    "ernie4_5", "arcee", "olmo3", "exaone4", "gemma4", "gemma4_moe")]
+    "ernie4_5", "arcee", "olmo3", "exaone4", "gemma4", "gemma4_moe", "deepseek_v2", "lfm2",
+    "lfm2_moe")]
 TINY = [f"tiny-{family}" for family in (
     "gpt_neo", "gpt_neox", "gptj", "llama", "smollm3", "mistral", "ministral3", "mixtral", "qwen2",
     "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "phi", "phi3", "granite",
@@ -130,6 +131,7 @@ with tempfile.TemporaryDirectory() as temporary:
              "--dtype and --gguf"),
             (["--out", f"{temporary}/d.gguf", "--gguf", "F32", "--shape", "tiny-gptj"],
              "no GGUF files of gptj"),
+            (["--out", f"{temporary}/d", "--shape", "tiny-deepseek_v2"], "with --gguf only"),
             (["--out", f"{temporary}/c", "--tokenizer", temporary], "tokenizer"),
             (["--out", f"{temporary}/no/d"], "No such file")):
         refused = make(*options)

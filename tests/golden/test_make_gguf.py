@@ -25,7 +25,8 @@ FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe"
             "tiny-gemma", "tiny-gemma4", "tiny-gemma4_moe", "tiny-phi", "tiny-granite",
             "tiny-granitemoe", "tiny-granitemoeshared", "tiny-olmo2", "tiny-cohere2", "tiny-glm4",
             "tiny-minicpm", "tiny-seed_oss", "tiny-ernie4_5", "tiny-arcee", "tiny-olmo3",
-            "tiny-qwen3_5_text", "tiny-qwen3_5_moe_text", "tiny-qwen3_next")
+            "tiny-qwen3_5_text", "tiny-qwen3_5_moe_text", "tiny-qwen3_next", "tiny-deepseek_v2",
+            "tiny-granitemoehybrid_mamba", "tiny-nemotron_h", "tiny-lfm2", "tiny-lfm2_moe")
 IDS = [i * i * 31 % 2560 for i in range(40)]
 V = 2560
 # The rms of the difference over that of the logits. llama.cpp's GELU is a table.

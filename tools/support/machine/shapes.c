@@ -94,6 +94,16 @@ static const char prefix[] = "shape:";
 #define TINY_STATE_EXPERTS                                                                         \
     ", 'num_experts': 6, 'num_experts_per_tok': 2, 'moe_intermediate_size': 24,"                   \
     " 'shared_expert_intermediate_size': 40, 'tie_word_embeddings': false"
+#define DEEPSEEK_V2                                                                                \
+    "'model_type': 'deepseek_v2', " CLASS(                                                         \
+        "DeepseekV2") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"           \
+                      " 'norm_topk_prob': false, 'topk_method': 'greedy', 'scoring_func':"         \
+                      " 'softmax', 'routed_scaling_factor': 1, 'first_k_dense_replace': 1,"        \
+                      " 'n_shared_experts': 2, 'tie_word_embeddings': false, "
+#define ATTENTION " 'attention',"
+#define MAMBAS3   " 'mamba', 'mamba', 'mamba',"
+#define MAMBAS4   MAMBAS3 " 'mamba',"
+#define MAMBAS5   MAMBAS4 " 'mamba',"
 #define GPT_OSS_20B(n_layers)                                                                      \
     "'model_type': 'gpt_oss', " CLASS(                                                             \
         "GptOss") "'hidden_act': 'silu', 'rms_norm_eps': 1e-5,"                                    \
@@ -185,6 +195,36 @@ static const struct {
              " 'linear_num_value_heads': 32, 'tie_word_embeddings': true"},
     {"qwen3.5-35b-a3b", QWEN3_5_35B(40, 248320)},
     {"qwen3.5-35b-a3b-8l", QWEN3_5_35B(8, 248320)},
+    {"deepseek-v2-lite",
+     DEEPSEEK_V2 "'num_hidden_layers': 27, 'hidden_size': 2048, 'intermediate_size': 10944,"
+                 " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'q_lora_rank': null,"
+                 " 'kv_lora_rank': 512, 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64,"
+                 " 'v_head_dim': 128, 'n_routed_experts': 64, 'num_experts_per_tok': 6,"
+                 " 'moe_intermediate_size': 1408, 'vocab_size': 102400,"
+                 " 'max_position_embeddings': 163840, 'rope_scaling': {'type': 'yarn',"
+                 " 'factor': 40, 'beta_fast': 32, 'beta_slow': 1, 'mscale': 0.707,"
+                 " 'mscale_all_dim': 0.707, 'original_max_position_embeddings': 4096}"},
+    {"lfm2-1.2b",
+     "'model_type': 'lfm2', " CLASS(
+         "Lfm2") "'norm_eps': 1e-5, 'rope_theta': 1000000, 'num_hidden_layers': 16,"
+                 " 'hidden_size': 2048, 'intermediate_size': 8192, 'num_attention_heads': 32,"
+                 " 'num_key_value_heads': 8, 'vocab_size': 65536, 'conv_L_cache': 3,"
+                 " 'max_position_embeddings': 128000, 'block_auto_adjust_ff_dim': false,"
+                 " 'full_attn_idxs': [2, 5, 8, 10, 12, 14], 'tie_word_embeddings': true"},
+    {"granite-4-h-micro",
+     "'model_type': 'granitemoehybrid', " CLASS(
+         "GraniteMoeHybrid") "'rms_norm_eps': 1e-5, 'num_hidden_layers': 40, 'hidden_size': 2048,"
+                             " 'intermediate_size': 8192, 'shared_intermediate_size': 8192,"
+                             " 'num_local_experts': 0, 'num_attention_heads': 32,"
+                             " 'num_key_value_heads': 8, 'vocab_size': 100352,"
+                             " 'max_position_embeddings': 131072, 'position_embedding_type':"
+                             " 'nope', 'mamba_n_heads': 64, 'mamba_d_head': 64, 'mamba_d_state':"
+                             " 128, 'mamba_n_groups': 1, 'mamba_d_conv': 4,"
+                             " 'mamba_conv_bias': true, 'embedding_multiplier': 12,"
+                             " 'residual_multiplier': 0.22, 'attention_multiplier': 0.015625,"
+                             " 'logits_scaling': 8, 'tie_word_embeddings': true, 'layer_types':"
+                             " [" MAMBAS5 ATTENTION MAMBAS5 MAMBAS4 ATTENTION MAMBAS5 MAMBAS4
+                                 ATTENTION MAMBAS5 MAMBAS4 ATTENTION MAMBAS3 " 'mamba']"},
     {"gpt-oss-20b", GPT_OSS_20B(24)},
     {"gpt-oss-20b-6l", GPT_OSS_20B(6)},
     {"tiny", GPT2 "'n_layer': 2, 'n_embd': 80, 'n_head': 4, 'vocab_size': 2560,"
@@ -307,6 +347,10 @@ static const struct {
      ", 'layer_types': ['conv', 'full_attention', 'conv'], 'num_experts': 6,"
      " 'num_experts_per_tok': 2, 'moe_intermediate_size': 24, 'num_dense_layers': 1,"
      " 'tie_word_embeddings': true"},
+    {"tiny-deepseek_v2", DEEPSEEK_V2 TINY
+     ", 'q_lora_rank': 24, 'kv_lora_rank': 32, 'qk_nope_head_dim': 16, 'qk_rope_head_dim': 8, "
+     "'v_head_dim': 24,"
+     " 'n_routed_experts': 6, 'num_experts_per_tok': 2, 'moe_intermediate_size': 24"},
     {"tiny-seed_oss", "'model_type': 'seed_oss', " CLASS("SeedOss") TINY_WIDE
      ", 'attention_bias': true, 'tie_word_embeddings': false"},
     {"tiny-ernie4_5",
