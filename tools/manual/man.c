@@ -56,8 +56,9 @@ static void put_range(const struct baton_json *option, FILE *out)
     char range[96];
     if (!min)
         return;
-    (void)snprintf(range, sizeof range, "%.15g to %.15g%s%s", baton_json_number(min),
-                   baton_json_number(baton_json_get(option, "max")), *unit ? " " : "", unit);
+    (void)snprintf(range, sizeof range, "%.15g to %.15g%s%s%s", baton_json_number(min),
+                   baton_json_number(baton_json_get(option, "max")), *unit ? " " : "", unit,
+                   strcmp(unit, "bytes") ? "" : ", such as 2G");
     (void)fputs(" (", out);
     put(range, out);
     (void)fputs(")", out);

@@ -1,5 +1,6 @@
 #include "common/base/options/config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +40,33 @@ static enum baton_err keep_text(struct baton_config *config, const char *value, 
     return BATON_OK;
 }
 
+/* What a number of bytes is multiplied by for its unit, "K", "KB", "KiB" or "k" and so on, all of
+ * which count 1024; 0: the text is no unit. */
+static double multiple(const char *unit)
+{
+    static const char letters[] = "KMGT";
+    static const char *const ends[] = {"", "B", "b", "iB", "ib"};
+    const char *letter = strchr(letters, toupper((unsigned char)*unit));
+    if (!*unit)
+        return 1;
+    for (size_t i = 0; letter && i < BATON_N_OF(ends); i++)
+        if (!strcmp(unit + 1, ends[i]))
+            return exp2(10.0 * (double)(letter - letters + 1));
+    return 0;
+}
+
+/* Reads a number of an option in bytes that has a unit, or a fraction of one: "1.5G". False: it is
+ * none. */
+static bool read_bytes(const struct baton_option *option, const char *value, double *bytes)
+{
+    char *end;
+    double number = strtod(value, &end);
+    double factor = end == value ? 0 : multiple(end);
+    *bytes = number * factor;
+    return !strcmp(option->unit, "bytes") && factor > 1 && isfinite(number) &&
+           strspn(value, "0123456789.") == (size_t)(end - value);
+}
+
 static enum baton_err set_number(const struct baton_option *option, void *field, const char *source,
                                  const char *value, struct baton_why *why)
 {
@@ -47,11 +75,16 @@ static enum baton_err set_number(const struct baton_option *option, void *field,
     bool is_int = option->kind == BATON_OPTION_INT;
     long long integer = is_int ? strtoll(value, &end, 10) : 0;
     double real = is_int ? (double)integer : strtod(value, &end);
-    if (end == value || *end || errno || isnan(real) || real < option->min || real > option->max)
-        return baton_fail(why, BATON_INVALID,
-                          "%s: %s must be %s from %.15g to %.15g%s%s, not \"%s\"", source,
-                          option->name, is_int ? "an integer" : "a number", option->min,
-                          option->max, *option->unit ? " " : "", option->unit, value);
+    bool has_unit = read_bytes(option, value, &real);
+    if ((!has_unit && (end == value || *end || errno)) || isnan(real) || real < option->min ||
+        real > option->max)
+        return baton_fail(
+            why, BATON_INVALID, "%s: %s must be %s from %.15g to %.15g%s%s%s, not \"%s\"", source,
+            option->name, is_int ? "an integer" : "a number", option->min, option->max,
+            *option->unit ? " " : "", option->unit,
+            strcmp(option->unit, "bytes") ? "" : ", or with a unit, such as 512M or 2G", value);
+    if (has_unit)
+        integer = (long long)real;
     if (is_int)
         *(int64_t *)field = integer;
     else

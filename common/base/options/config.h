@@ -37,7 +37,9 @@ struct baton_option {
                       for a CHOICE, int */
     const char *fallback; /* the default, as text; NULL for a text option that may stay unset */
     double min, max;      /* INT and REAL */
-    const char *unit;     /* "" when it has none; for a CHOICE its words: "on|off|auto" */
+    const char *unit;     /* "" when it has none; "bytes": values may have units, such as 512M, 2G
+                             or 1.5 GiB without the space, of 1024; for a CHOICE its words:
+                             "on|off|auto" */
     const char *help;
 };
 

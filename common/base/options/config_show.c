@@ -33,8 +33,9 @@ void baton_config_print_help(const struct baton_config *config)
                                                            : kind_words[option->kind]);
         (void)printf("  %-28s %s", left, option->help);
         if (option->kind == BATON_OPTION_INT || option->kind == BATON_OPTION_REAL)
-            (void)printf(" (%.15g..%.15g%s%s)", option->min, option->max, *option->unit ? " " : "",
-                         option->unit);
+            (void)printf(" (%.15g..%.15g%s%s%s)", option->min, option->max,
+                         *option->unit ? " " : "", option->unit,
+                         strcmp(option->unit, "bytes") ? "" : ", such as 2G");
         (void)printf(option->fallback ? " [%s]\n" : "\n", option->fallback);
     }
     (void)printf("  %-28s a JSON object with any of these options\n"

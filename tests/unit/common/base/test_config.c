@@ -11,8 +11,8 @@
 
 struct options {
     const char *name, *unset;
-    int64_t port;
-    double beat_s;
+    int64_t port, kept_bytes;
+    double beat_s, read_bytes;
     bool on;
     int overlap;
 };
@@ -22,6 +22,8 @@ static const struct baton_option table[] = {
     {"unset", BATON_OPTION_TEXT, offsetof(struct options, unset), NULL, 0, 0, "", "may stay unset"},
     {"the-port", BATON_OPTION_INT, offsetof(struct options, port), "80", 0, 65535, "", "a port"},
     {"beat-s", BATON_OPTION_REAL, offsetof(struct options, beat_s), "0.25", 0, 60, "s", "a pause"},
+    BATON_ROW_INT(struct options, kept_bytes, "kept-bytes", "0", 0, 1LL << 40, "bytes", "a size"),
+    BATON_ROW_REAL(struct options, read_bytes, "read-bytes", "0", 0, 1e12, "bytes", "a rate"),
     {"on", BATON_OPTION_BOOL, offsetof(struct options, on), "false", 0, 0, "", "a switch"},
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto", "a choice"),
 };
@@ -114,6 +116,46 @@ TEST(a_choice_is_one_of_its_words)
     assert_string_equal(why.text, "--overlap=of: overlap must be on, off or auto, not \"of\"");
     assert_memory_equal(baton_option_word(option, 1, &n), "off", 3);
     assert_int_equal(n, 3);
+}
+
+TEST(bytes_may_have_a_unit)
+{
+    static const struct {
+        const char *text;
+        int64_t bytes; /* -1: refused */
+    } cases[] = {{"2147483648", 1LL << 31},
+                 {"2G", 1LL << 31},
+                 {"2g", 1LL << 31},
+                 {"2GiB", 1LL << 31},
+                 {"2GB", 1LL << 31},
+                 {"512M", 1LL << 29},
+                 {"1.5K", 1536},
+                 {"0.5k", 512},
+                 {"1T", 1LL << 40},
+                 {"2T", -1},
+                 {"-1G", -1},
+                 {"1e3M", -1},
+                 {"G", -1},
+                 {"2 G", -1},
+                 {"2GG", -1},
+                 {"2GiBs", -1},
+                 {"2P", -1},
+                 {"1.5", -1},
+                 {"infG", -1},
+                 {".M", -1},
+                 {"0x2G", -1}};
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
+        enum baton_err err = LOAD("--kept-bytes", cases[i].text, "--read-bytes", "1K");
+        assert_int_equal(err, cases[i].bytes < 0 ? BATON_INVALID : BATON_OK);
+        if (!err)
+            assert_int_equal(options.kept_bytes, cases[i].bytes);
+        else
+            assert_non_null(strstr(why.text, "such as 512M or 2G, not \""));
+    }
+    assert_ok(LOAD("--read-bytes", "1.5K"));
+    assert_true(options.read_bytes == 1536);
+    assert_int_equal(LOAD("--the-port", "1K"), BATON_INVALID); /* no bytes */
+    assert_null(strstr(why.text, "512M"));
 }
 
 TEST(a_flag_wins_over_the_environment_over_the_file)
