@@ -115,7 +115,7 @@ def measure_llama(options, model):
             idle = pss([server])
 
             def body_of(i):
-                # Its JSON cannot hold the bytes that random weights draw: it always draws one token.
+                # Its JSON cannot hold the bytes that random weights draw, so it draws one token.
                 return {"prompt": prompt(i, options), "n_predict": options.new, "ignore_eos": True,
                         "logit_bias": [[LETTERS, 100]]}
             most = peak([server], lambda: run_streams(url + "/completion", body_of, options))

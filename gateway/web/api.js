@@ -45,27 +45,51 @@ export async function get(path, signal) {
   return (await request(path, { signal })).json();
 }
 
+export async function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", body: JSON.stringify(body), headers, signal }))
+    .json();
+}
+
 /**
- * Generates, and yields the stream's events {name, data}: data is text for "token", else an object.
- * body is JSON text. Throws ApiError for a refusal, an error event, and a stream that breaks off.
+ * Posts JSON text and yields what read({name, data}, status) makes of each event; "end" of it ends
+ * the stream well. Throws ApiError for a refusal, an error event, and a stream that breaks off.
  */
-export async function* generate(body, signal) {
-  const response = await request("generate/stream",
-    { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
+async function* stream(path, body, signal, read) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await request(path, { method: "POST", body, signal, headers });
   let ended = false;
   try {
-    for await (const { name, data } of events(response.body)) {
-      const value = name === "token" ? data : JSON.parse(data);
-      if (name === "error") throw new ApiError(response.status, value.error);
-      ended ||= name === "summary";
-      if (name === "token_json") yield { name: "token", data: value.text };
-      else yield { name, data: value };
+    for await (const event of events(response.body)) {
+      const value = read(event, response.status);
+      ended ||= value.isEnd;
+      if (value.data !== undefined) yield value;
     }
   } catch (cause) {
     if (cause instanceof ApiError || cause.name === "AbortError") throw cause;
     const message = `the stream broke off: ${cause.message}`;
     throw new ApiError(0, { message, code: "connection_lost" });
   }
-  const message = "the stream ended without a summary";
+  const message = "the stream ended without its last event";
   if (!ended) throw new ApiError(0, { message, code: "connection_lost" });
+}
+
+/** Continues a text: {name, data}; data is text for "token", else an object. body is JSON text. */
+export function generate(body, signal) {
+  return stream("generate/stream", body, signal, ({ name, data }, status) => {
+    const value = name === "token" ? data : JSON.parse(data);
+    if (name === "error") throw new ApiError(status, value.error);
+    if (name === "token_json") return { name: "token", data: value.text };
+    return { name, data: value, isEnd: name === "summary" };
+  });
+}
+
+/** Answers a conversation: {data} with each chunk of OpenAI's stream. body is JSON text. */
+export function chat(body, signal) {
+  return stream("v1/chat/completions", body, signal, ({ data }, status) => {
+    if (data === "[DONE]") return { isEnd: true };
+    const value = JSON.parse(data);
+    if (value.error) throw new ApiError(status, value.error);
+    return { data: value };
+  });
 }

@@ -1,172 +1,91 @@
-// The page: one generation at a time, from the form to the text, the reasons and the times.
+// The page: its views, and what they share.
 
-import { $, el, seconds } from "./dom.js";
-import { ApiError, generate, get, setKey } from "./api.js";
+import { $ } from "./dom.js";
+import { setKey } from "./api.js";
 import { Candidates } from "./candidates.js";
+import { Chat } from "./chat.js";
+import { Completion } from "./completion.js";
 import { Fleet } from "./fleet.js";
-import { makeKnobs, markField, pairSliders, readForm } from "./form.js";
-import { Tokens } from "./tokens.js";
-import { Waterfall } from "./waterfall.js";
+import { Model } from "./model.js";
+import { decodeLink } from "./permalink.js";
+import { Tabs } from "./tabs.js";
+import { initTheme } from "./theme.js";
 
-const waterfall = new Waterfall(), candidates = new Candidates();
-const tokens = new Tokens((step) => candidates.show(step, run.request, model.vocab_size));
-let model = { id: "", vocab_size: 0 };
-let run = null; // {abort, request, seed, meta, n}
+const EXAMPLE_SEED = "7", EXAMPLE_PARAMETERS = 50e6; // a model that is small enough to play alone
 
-// Before a run
+const model = new Model(), why = new Candidates();
+const completion = new Completion(model, why, askForKey);
+const chat = new Chat(model, why, askForKey);
+const views = { completion, chat };
+let opened = null; // a promise
+const tabs = new Tabs((name) => views[name]?.resume());
 
-async function loadModel() {
-  model = (await get("v1/models")).data[0];
-  const vocabulary = `${model.vocab_size.toLocaleString("en")} tokens`;
-  $("model").textContent = `${model.id} · ${vocabulary} · context ${model.context_length}`;
+function askForKey() {
+  $("key-row").hidden = false;
+  $("key").focus();
 }
 
-function onFleet(error) {
-  if (error?.status === 401) $("key-row").hidden = false;
-  if (!error && !model.id) loadModel().catch(() => {}); // start() tries again, and tells
+/** What the gateway serves gets known: chat comes first if it can chat, else an example plays. */
+async function open() {
+  await model.load();
+  $("tab-chat").hidden = !model.canChat;
+  await chat.begin();
+  const link = await linkOfAddress();
+  if (link) offer(link);
+  else if (model.canChat && !tabs.isChosen) tabs.show("chat");
+  else if (isExampleWanted()) completion.example(EXAMPLE_SEED);
 }
 
-// A run
+function isExampleWanted() {
+  return model.info.parameters < EXAMPLE_PARAMETERS && !completion.run &&
+    !matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
 
-async function start() {
-  if (run?.abort) return;
-  const { body, request, seed } = readForm();
-  run = { abort: new AbortController(), request, seed, n: 0, meta: null };
-  begin(request.prompt);
+// Permalinks. A link fills the page, and its reader starts it: a page of another origin could open
+// a link too, and shall not make this server work.
+
+async function linkOfAddress() {
   try {
-    if (!model.id) await loadModel(); // what-if needs the vocabulary's size
-    for await (const { name, data } of generate(body, run.abort.signal)) HANDLERS[name]?.(data);
+    return await decodeLink(location.hash);
   } catch (error) {
-    fail(error);
+    $("link-words").textContent = `This link cannot be read: ${error.message}.`;
+    $("link-go").hidden = true;
+    $("link").hidden = false;
+    return null;
   }
-  end();
 }
 
-function begin(prompt) {
-  hideError();
-  tokens.clear(prompt);
-  candidates.clear();
-  waterfall.start();
-  setRunning(true);
-  say("Waiting for the first token …");
-}
-
-const HANDLERS = {
-  meta(meta) {
-    run.meta = meta;
-    waterfall.first(meta.ttft_s);
-    say("Writing …");
-  },
-  step(step) {
-    run.n++;
-    tokens.addStep(step);
-  },
-  token(text) {
-    tokens.addText(text);
-  },
-  summary(summary) {
-    waterfall.finish(summary.timeline.stages, summary.e2el_s);
-    say(...summaryOf(summary));
-  },
-};
-
-function summaryOf(summary) {
-  const { output_tokens: n, served_by: by } = summary, { ttft_s, prompt_tokens } = run.meta;
-  const seed = run.seed || run.meta.seed;
-  const again = el("button", { type: "button", class: "link",
-    onclick: () => ($("seed").value = seed) }, `seed ${seed}`);
-  again.title = "use this seed again";
-  const workers = by.decode && by.decode !== by.prefill
-    ? `${by.prefill ?? by.decode} and ${by.decode}` : by.prefill;
-  return [`${n} token${n === 1 ? "" : "s"} in ${seconds(summary.e2el_s)}, ` +
-    `the first after ${seconds(ttft_s)}` +
-    `${summary.tpot_s ? `, then ${seconds(summary.tpot_s)} each` : ""} · ` +
-    `${prompt_tokens} in the prompt` +
-    `${summary.cached_tokens ? `, ${summary.cached_tokens} of them cached` : ""} · ` +
-    `ended by ${summary.finish_reason} · ${workers} · `, classOf(by), " · ", again];
-}
-
-function classOf(by) {
-  const changed = by.class_changed ? ", changed on the way" : "";
-  const shown = el("span", { id: "numeric-class" }, `numeric class ${by.numeric_class}${changed}`);
-  shown.title = by.class_changed
-    ? "a worker of another class made the first tokens: the text may differ from one that a " +
-      "single class makes"
-    : "workers of this class give the same text for the same seed";
-  return shown;
-}
-
-function fail(error) {
-  if (run.meta) waterfall.stop();
-  else waterfall.clear(); // refused: there is no time to show
-  if (error.name === "AbortError") {
-    say(`Stopped by you after ${run.n} tokens.`);
-    return;
-  }
-  if (!(error instanceof ApiError)) console.error(error);
-  say(run.meta ? `Broken off after ${run.n} tokens; the text so far is kept.`
-    : "Nothing was generated.");
-  showError(error);
-}
-
-function end() {
-  tokens.finish();
-  setRunning(false);
-  run.abort = null;
-}
-
-function setRunning(running) {
-  $("go").disabled = running;
-  $("stop").disabled = !running;
-  $("tokens").setAttribute("aria-busy", String(running));
-  if (!running && document.activeElement === $("stop")) $("go").focus();
-}
-
-function stop() {
-  run?.abort?.abort();
-}
-
-// Messages
-
-function say(...parts) {
-  $("status").replaceChildren(...parts);
-}
-
-function showError(error) {
-  const after = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
-  const status = run?.meta === null ? error.status : null;
-  $("error-title").textContent = [status, error.code].filter(Boolean).join(" · ") || "error";
-  $("error-text").textContent = error.message + after;
-  $("error").hidden = false;
-  if (error.status === 401) {
-    $("key-row").hidden = false;
-    $("key").focus();
-  }
-  markField(error.param ?? null);
-}
-
-function hideError() {
-  $("error").hidden = true;
-  markField(null);
+function offer(link) {
+  if (link.kind === "chat" && !model.canChat) return;
+  tabs.show(link.kind);
+  views[link.kind].open(link);
+  $("link-words").textContent =
+    `A link to an answer of ${link.n} tokens: ${link.model}, seed ${link.seed}.`;
+  $("link-go").hidden = false;
+  $("link-go").onclick = () => {
+    $("link").hidden = true;
+    views[link.kind].reproduce(link);
+  };
+  $("link").hidden = false;
+  $("link-go").focus();
 }
 
 // Events
 
-const fleet = new Fleet(onFleet);
-makeKnobs();
-pairSliders();
-$("controls").addEventListener("submit", (event) => {
-  event.preventDefault();
-  start();
+const fleet = new Fleet((workers) => model.setWorkers(workers), (error) => {
+  if (error?.status === 401) $("key-row").hidden = false;
+  if (!error) opened ??= open().catch(() => (opened = null)); // the next look tries again
 });
-$("stop").addEventListener("click", stop);
-$("error-close").addEventListener("click", hideError);
+initTheme();
+$("model").addEventListener("click", () => model.showCard());
+$("link-close").addEventListener("click", () => ($("link").hidden = true));
 $("key-row").addEventListener("submit", (event) => event.preventDefault());
 $("key").addEventListener("input", () => setKey($("key").value));
 $("key").addEventListener("change", () => fleet.refresh());
-for (const radio of document.querySelectorAll("[name=colour]"))
-  radio.addEventListener("change", () => tokens.colourBy(radio.value));
+window.addEventListener("hashchange", async () => {
+  const link = await linkOfAddress();
+  if (link) offer(link);
+});
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") stop();
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
+  if (event.key === "Escape") views[tabs.name]?.stop();
 });

@@ -7,6 +7,7 @@ import { FILTERS, nameOf } from "./filters.js";
 import { stagesOf } from "./stages.js";
 import { whatIf } from "./whatif.js";
 
+const HOLDERS = { schema: "The schema", grammar: "The grammar", min_tokens: "min-tokens" };
 const KNOBS = ["temperature", ...FILTERS.filter(({ isFixed }) => !isFixed).map(({ id }) => id)];
 
 function share({ low, high }) {
@@ -34,10 +35,13 @@ export class Candidates {
     $("why-body").hidden = true;
   }
 
-  /** request: the sampling fields the step was made with. vocabulary: tokens. */
-  show(step, request, vocabulary) {
+  /**
+   * request: the sampling fields the step was made with. vocabulary: tokens. onFork(candidate):
+   * goes on with another token in the place of this one; null where that cannot be.
+   */
+  show(step, request, vocabulary, onFork = null) {
     const keep = this.step && this.stage === "if" ? this.knobs() : null;
-    Object.assign(this, { step, request, vocabulary });
+    Object.assign(this, { step, request, vocabulary, onFork });
     this.stages = stagesOf(step, request, vocabulary);
     $("why-empty").hidden = true;
     $("why-body").hidden = false;
@@ -55,6 +59,7 @@ export class Candidates {
       `token ${step.index + 1}, id ${step.token_id} · ` +
       `${step.phase} phase · entropy ${step.entropy_bits.toFixed(2)} bits`;
     $("why-reason").textContent = step.reason;
+    $("why-notes").replaceChildren(...notesOf(step).map((note) => el("li", {}, note)));
     $("why-draw").replaceChildren(drawBand(step) ?? "");
   }
 
@@ -98,10 +103,18 @@ export class Candidates {
     const mark = chosen ? el("span", { class: "mark" }, "← chosen") : null;
     return el("li", { class: chosen ? "chosen" : null, "data-token-id": candidate.token_id },
       el("span", { class: "rank" }, String(rank)),
-      el("span", { class: "word" }, visible(candidate.text), mark), logitOf(candidate),
+      el("span", { class: "word" }, el("bdi", {}, visible(candidate.text)),
+        mark ?? this.makeFork(candidate)), logitOf(candidate),
       el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }),
         el("i", { class: "ghost", title: own })),
       el("output", {}));
+  }
+
+  makeFork(candidate) {
+    if (!this.onFork) return null;
+    const name = `Go on with “${visible(candidate.text)}”`, { onFork } = this;
+    return el("button", { type: "button", class: "fork", title: name, "aria-label": name,
+      onclick: () => onFork(candidate) }, "↪");
   }
 
   makeOthers() {
@@ -152,6 +165,23 @@ export class Candidates {
   showVerdict() {
     $("if-verdict").textContent = verdict(this.step, this.answer);
   }
+}
+
+/** What else had a say in a step: a form, and speculation. */
+function notesOf({ candidates, draft, isForked }) {
+  if (isForked) return [];
+  const notes = [], held = candidates.filter((c) => HOLDERS[c.removed_by]);
+  if (held.length) {
+    const { removed_by: by, removed_at: at } = held[0], n = held.length;
+    notes.push(`${HOLDERS[by]} ruled out ${n} of these ${candidates.length} candidates` +
+      `${at ? `, “${visible(held[0].text)}” at ${at}` : ""}.`);
+  }
+  if (draft) {
+    const fate = draft.accepted ? "it was right, and saved a step"
+      : "it was wrong, and changed nothing";
+    notes.push(`Speculation had guessed “${visible(draft.text)}”: ${fate}.`);
+  }
+  return notes;
 }
 
 function verdict(step, answer) {

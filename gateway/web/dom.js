@@ -43,3 +43,55 @@ export function visible(text) {
   return text === "" ? "∅" : text.replaceAll("\n", "↵").replaceAll("\t", "⇥")
     .replace(/^ +| +$/g, (s) => "␣".repeat(s.length));
 }
+
+/** Puts a text into the clipboard, also where the page came over plain HTTP from another host. */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = el("textarea", { class: "off-screen" });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+const TOLD_MS = 1500;
+
+/** A button that copies what textOf() gives, and says so for a moment. */
+export function copyButton(name, textOf) {
+  const button = el("button", { type: "button", class: "quiet" }, name);
+  button.addEventListener("click", async () => {
+    await copy(textOf());
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = name), TOLD_MS);
+  });
+  return button;
+}
+
+/** Offers a text as a file. */
+export function download(name, text, type = "application/json") {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  el("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 0);
+}
+
+/**
+ * Does `work` once in the next frame, however often it is asked for: one layout a frame. `now` does
+ * it at once if it was asked for. A hidden page has no frames, so there it happens by a timer.
+ */
+export function eachFrame(work) {
+  let isAsked = false;
+  const run = () => {
+    if (!isAsked) return;
+    isAsked = false;
+    work();
+  };
+  const ask = () => {
+    if (isAsked) return;
+    isAsked = true;
+    if (document.hidden) setTimeout(run, 100);
+    else requestAnimationFrame(run);
+  };
+  ask.now = run;
+  return ask;
+}

@@ -6,9 +6,9 @@ import { get } from "./api.js";
 const EVERY_MS = 1000;
 
 export class Fleet {
-  /** onError(ApiError or null) after every try. */
-  constructor(onError) {
-    this.onError = onError;
+  /** onWorkers(list) whenever it came, onError(ApiError or null) after every try. */
+  constructor(onWorkers, onError) {
+    Object.assign(this, { onWorkers, onError });
     document.addEventListener("visibilitychange", () => this.refresh());
     this.refresh();
   }
@@ -21,6 +21,7 @@ export class Fleet {
       const { workers } = await get("workers");
       if (turn !== this.turn) return;
       show(workers);
+      this.onWorkers(workers);
       this.onError(null);
     } catch (error) {
       if (turn !== this.turn) return;

@@ -1,6 +1,7 @@
-// The controls, and the request they make. The server checks ranges; its errors name the field.
+// The fields of a request as a form has them. The server checks ranges; its errors name the field.
 
-import { $, el } from "./dom.js";
+import { ApiError } from "./api.js";
+import { el } from "./dom.js";
 import { FILTERS, OFF, nameOf } from "./filters.js";
 
 const DEFAULTS = { temperature: 1, ...OFF, repetition_penalty: 1, presence_penalty: 0,
@@ -15,6 +16,16 @@ const READERS = {
   ids: (text) => (text.trim() === "" ? undefined
     : text.split(/[\s,]+/).filter(Boolean).map(READERS.number)),
   bias: (text) => readBias(text),
+  choice: (text) => ({ "": undefined, on: true, off: false })[text],
+  json: (text, name) => {
+    if (text.trim() === "") return undefined;
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new ApiError(0, { message: `${name}: is no JSON: ${error.message}`, param: name,
+        code: "invalid_json" });
+    }
+  },
 };
 
 /** "11: 4, 13: -3.5" -> {"11": 4, "13": -3.5} */
@@ -26,75 +37,133 @@ function readBias(text) {
   return Object.fromEntries(pairs.map(read));
 }
 
-function fields() {
-  return document.querySelectorAll("[data-field]");
-}
-
-function valueOf(input) {
-  const isUntouched = input.checked === input.defaultChecked;
-  if (input.type === "checkbox") return isUntouched ? undefined : input.checked;
-  if (input.validity.badInput) return "no number"; // which the browser hides from us
-  const read = READERS[input.dataset.kind];
-  return read ? read(input.value) : input.value;
-}
-
-/**
- * {body: JSON text, request: every sampling field with its value, seed: as typed, "" for a random
- * one}
- */
-export function readForm() {
-  const body = { timeline: true };
-  for (const input of fields()) {
-    const value = valueOf(input);
-    if (value !== undefined) body[input.dataset.field] = value;
-  }
-  const seed = $("seed").value.trim();
-  return { body: withSeed(JSON.stringify(body), seed), request: { ...DEFAULTS, ...body }, seed };
+/** Every sampling field of a body with its value. */
+export function samplingOf(body) {
+  return { ...DEFAULTS, ...body };
 }
 
 /** Seeds go up to 2^63, more than a JavaScript number holds exactly, so they are sent as digits. */
-function withSeed(json, seed) {
+export function withSeed(body, seed) {
+  const json = JSON.stringify(body);
   if (seed === "") return json;
   const digits = /^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed);
   return `${json.slice(0, -1)},"seed":${digits}}`;
 }
 
-/** Marks the field an error is about, or none. */
-export function markField(name) {
-  for (const input of [...fields(), $("seed")]) {
-    const wrong = name !== null && (input.dataset.field ?? "seed") === name;
-    if (wrong) input.setAttribute("aria-invalid", "true");
-    else input.removeAttribute("aria-invalid");
-    if (wrong) reveal(input);
-  }
-}
-
-function reveal(input) {
-  const details = input.closest("details");
-  if (details) details.open = true;
-  input.focus();
-}
-
-/** "Top-k  0: off", its number and its slider. */
-function makeKnob({ id, off, first, number, slider }) {
+/** The filters' knobs: their names, numbers and sliders. */
+function makeKnob({ id, off, first, number, slider }, prefix) {
   const name = nameOf(id).replace(/^./, (letter) => letter.toUpperCase());
   return el("div", { class: "knob" },
-    el("label", { for: id }, `${name} `, el("small", {}, `${off}: off`)),
-    el("input", { id, "data-field": id, "data-kind": "number", type: "number", ...number,
-      value: first }),
+    el("label", { for: prefix + id }, `${name} `, el("small", {}, `${off}: off`)),
+    el("input", { id: prefix + id, "data-field": id, "data-kind": "number", type: "number",
+      ...number, value: first }),
     el("input", { type: "range", "data-slides": id, ...slider, value: first,
       "aria-label": `${name}, slider` }));
 }
 
-export function makeKnobs() {
-  $("temperature").parentElement.after(...FILTERS.map(makeKnob));
+export class Form {
+  /** root: a form with elements that have data-field, one of them the temperature. */
+  constructor(root, prefix = "") {
+    this.root = root;
+    this.field("temperature").parentElement.after(...FILTERS.map((row) => makeKnob(row, prefix)));
+    for (const slider of root.querySelectorAll("[data-slides]")) {
+      const number = this.field(slider.dataset.slides);
+      slider.addEventListener("input", () => (number.value = slider.value));
+      number.addEventListener("input", () => (slider.value = number.value));
+    }
+  }
+
+  field(name) {
+    return this.root.querySelector(name === "seed" ? "[data-seed]" : `[data-field=${name}]`);
+  }
+
+  fields() {
+    return [...this.root.querySelectorAll("[data-field]")];
+  }
+
+  get seed() {
+    return this.field("seed").value.trim();
+  }
+
+  valueOf(input) {
+    const isUntouched = input.checked === input.defaultChecked;
+    if (input.type === "checkbox") return isUntouched ? undefined : input.checked;
+    if (input.validity.badInput) return "no number"; // which the browser hides from us
+    const read = READERS[input.dataset.kind];
+    return read ? read(input.value, input.dataset.field) : input.value;
+  }
+
+  /** {body: the fields that have a value, seed: as typed, "" for a random one} */
+  read() {
+    const body = {};
+    for (const input of this.fields()) {
+      const value = this.valueOf(input);
+      if (value !== undefined) body[input.dataset.field] = value;
+    }
+    return { body, seed: this.seed };
+  }
+
+  /** The fields as they are written, to be kept; and back, others as they were at first. */
+  save() {
+    const kept = { seed: this.seed };
+    for (const input of this.fields())
+      kept[input.dataset.field] = input.type === "checkbox" ? input.checked : input.value;
+    return kept;
+  }
+
+  load(kept) {
+    this.field("seed").value = kept.seed ?? "";
+    for (const input of this.fields()) {
+      const value = kept[input.dataset.field];
+      if (input.type === "checkbox") input.checked = value ?? input.defaultChecked;
+      else input.value = value ?? input.dataset.first ?? input.defaultValue;
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+
+  /** Fills the fields from the body of a request. */
+  fill(body) {
+    const kept = {};
+    for (const { dataset: { field, kind } } of this.fields()) {
+      const value = body[field];
+      if (value === undefined) continue;
+      kept[field] = kind === "json" ? JSON.stringify(value, null, 2)
+        : kind === "lines" ? [value].flat().join("\n") : kind === "ids" ? value.join(" ")
+          : kind === "bias" ? Object.entries(value).map((pair) => pair.join(": ")).join("\n")
+            : kind === "choice" ? (value ? "on" : "off")
+              : typeof value === "boolean" ? value : String(value);
+    }
+    this.load({ ...kept, seed: body.seed === undefined ? "" : String(body.seed) });
+  }
+
+  /** The label of a field, in the page's words. */
+  labelOf(name) {
+    const label = this.field(name)?.labels?.[0]?.firstChild?.textContent.trim();
+    return label || name;
+  }
+
+  /** Marks the field an error is about, or none. Whether there is such a field. */
+  mark(name) {
+    for (const input of [...this.fields(), this.field("seed")]) {
+      const wrong = name !== null && (input.dataset.field ?? "seed") === name;
+      if (wrong) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    return name !== null && Boolean(this.field(name));
+  }
+
+  reveal(name) {
+    const input = this.field(name);
+    for (let at = input; (at = at.parentElement.closest("details"));) at.open = true;
+    input.focus();
+  }
 }
 
-/** A slider and a number that say the same. */
-export function pairSliders() {
-  for (const slider of document.querySelectorAll("[data-slides]")) {
-    const number = $(slider.dataset.slides);
-    slider.addEventListener("input", () => (number.value = slider.value));
-    number.addEventListener("input", () => (slider.value = number.value));
-  }
+/** An error in the page's words: the field by its label, and when to try again. */
+export function wordsOf(error, form) {
+  const again = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
+  if (error.status === 401) return "This server needs an API key: type it in the field above.";
+  const { param, message } = error;
+  if (!param || !message.startsWith(`${param}:`) || !form.field(param)) return message + again;
+  return `${form.labelOf(param)} (${param})${message.slice(param.length)}${again}`;
 }

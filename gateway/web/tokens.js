@@ -1,68 +1,75 @@
-// The generated text, token by token, coloured by probability; one token is selected.
+// A text token by token, coloured by probability: a listbox in which one token is selected.
 
-import { $, el, percent, visible } from "./dom.js";
+import { eachFrame, el, percent, visible } from "./dom.js";
+import { attribute, isConstrained } from "./pieces.js";
 
 const LEVELS = [0.9, 0.5, 0.2, 0.05, 0]; // the legend's, most probable first
 
-function levelOf(share) {
+export function levelOf(share) {
   return LEVELS.findIndex((least) => share >= least);
 }
 
-function describe(step) {
-  return `“${visible(step.text)}” · ${percent(step.prob)} · rank ${step.rank}`;
+export function describe(step) {
+  const held = isConstrained(step) ? " · held by the form" : "";
+  return `“${visible(step.text)}” · ${percent(step.prob)} · rank ${step.rank}${held}`;
 }
 
 export class Tokens {
   /** onSelect(step) is called when the reader chooses a token, by mouse or by key. */
-  constructor(onSelect) {
-    this.box = $("tokens");
-    this.onSelect = onSelect;
-    this.by = "prob";
-    this.box.addEventListener("click",
-      (event) => this.select(event.target.closest("[role=option]")));
-    this.box.addEventListener("keydown", (event) => this.key(event));
+  constructor(box, onSelect) {
+    Object.assign(this, { box, onSelect, by: "prob", pending: [], queue: [] });
+    this.flush = eachFrame(() => {
+      const isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+      this.text.append(...this.queue.splice(0));
+      if (!this.selected && isAtEnd) box.scrollTop = box.scrollHeight;
+    });
+    box.addEventListener("click", (event) => this.select(event.target.closest("[role=option]")));
+    box.addEventListener("keydown", (event) => this.key(event));
   }
 
+  /** Starts anew behind a prompt. What is written right to left turns nothing around it. */
   clear(prompt) {
-    this.pending = []; // steps whose text is yet to come
-    this.selected = null;
-    this.n = 0;
-    this.box.replaceChildren(el("span", { class: "prompt" }, prompt));
-    this.box.setAttribute("aria-label", "Generated tokens");
+    Object.assign(this, { pending: [], queue: [], selected: null, n: 0, text: el("bdi") });
+    const before = prompt ? [el("bdi", { class: "prompt" }, prompt)] : [];
+    this.box.replaceChildren(...before, this.text);
+    this.box.setAttribute("role", "group"); // a listbox has options
   }
 
   addStep(step) {
     this.pending.push(step);
   }
 
-  /** Text of one or more tokens: each pending step gets its own text, the last one the rest. */
+  /** Text of one or more tokens. */
   addText(text) {
-    const steps = this.pending.splice(0);
-    if (!steps.length) this.box.append(el("span", {}, text)); // not explained
-    steps.forEach((step, i) => {
-      const own = i === steps.length - 1 ? text : text.startsWith(step.text) ? step.text : "";
-      text = text.slice(own.length);
+    for (const { step, text: own } of attribute(this.pending.splice(0), text))
       this.append(step, own);
-    });
-    this.follow();
   }
-  /** The steps left have no text in the answer: end-of-text tokens, or those of stop strings. */
+
   /** The other steps have no text in the answer: end-of-text tokens, or those of stop strings. */
   finish() {
     for (const step of this.pending.splice(0)) this.append(step, visible(step.text), "unseen");
+    this.flush.now();
   }
 
   append(step, text, kind = null) {
-    const token = el("span", { role: "option", class: kind, tabindex: this.n++ ? -1 : 0,
-      "aria-selected": "false", "aria-label": describe(step), title: describe(step),
-    }, text || "·");
+    if (!step) this.queue.push(el("span", {}, text)); // not explained
+    else this.queue.push(this.option(step, text, kind));
+    this.flush();
+  }
+
+  option(step, text, kind) {
+    if (!this.n) this.box.setAttribute("role", "listbox");
+    const kinds = [kind, isConstrained(step) && "held", step.isForked && "forked"].filter(Boolean);
+    const token = el("span", { role: "option", class: kinds.join(" ") || null,
+      tabindex: this.n++ ? -1 : 0, "aria-selected": "false", "aria-label": describe(step),
+      title: describe(step) }, text || "·");
     token.step = step;
     this.paint(token);
-    this.box.append(token);
+    return token;
   }
 
   options() {
-    return this.box.querySelectorAll("[role=option]");
+    return [...this.box.querySelectorAll("[role=option]")];
   }
 
   paint(token) {
@@ -77,31 +84,34 @@ export class Tokens {
 
   select(token) {
     if (!token) return;
-    if (this.selected) {
-      this.selected.setAttribute("aria-selected", "false");
-      this.selected.tabIndex = -1;
-    } else {
-      this.options()[0].tabIndex = -1;
-    }
-    this.selected = token;
-    token.setAttribute("aria-selected", "true");
-    token.tabIndex = 0;
+    this.mark(token);
     token.focus({ preventScroll: true });
     token.scrollIntoView({ block: "nearest" });
     this.onSelect(token.step);
   }
 
+  /** Shows a step as the selected one, without taking the focus. */
+  markStep(step) {
+    const token = this.options().find((option) => option.step === step);
+    if (token) this.mark(token);
+  }
+
+  mark(token) {
+    const before = this.selected ?? this.box.querySelector("[role=option]");
+    before.setAttribute("aria-selected", "false");
+    before.tabIndex = -1;
+    this.selected = token;
+    token.setAttribute("aria-selected", "true");
+    token.tabIndex = 0;
+  }
+
   key(event) {
-    const options = [...this.options()], at = options.indexOf(event.target);
+    const options = this.options(), at = options.indexOf(event.target);
     const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0,
       End: options.length - 1, Enter: at, " ": at }[event.key];
     if (to === undefined || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    event.stopPropagation();
     this.select(options[Math.min(Math.max(to, 0), options.length - 1)]);
-  }
-
-  /** Keeps the end in view, unless the reader looks at something else. */
-  follow() {
-    if (!this.selected) this.box.scrollTop = this.box.scrollHeight;
   }
 }

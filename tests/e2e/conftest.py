@@ -2,6 +2,7 @@
 import os
 
 import pytest
+from chromium import Browser
 from fleet import Fleet
 
 KEY, OTHER_KEY = "sk-a-key-of-these-tests", "sk-another-key-of-these-tests"
@@ -38,6 +39,29 @@ def fleet(request):
     with Fleet(**getattr(request.module, "FLEET", {})) as started:
         yield started
         started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as started:
+        yield started
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a fleet's page; at the end no page may have complained or asked another host."""
+    pages = []
+
+    def opened(fleet, address="", **options):
+        url = f"http://127.0.0.1:{fleet.port}/{address}"
+        pages.append((browser.page(url, **options), fleet.port))
+        return pages[-1][0]
+    yield opened
+    for page, port in pages:
+        assert [said for said in page.complaints() if "401" not in said and "400" not in said] == []
+        assert [url for url in page.requested() if not url.startswith(
+            (f"http://127.0.0.1:{port}/", f"blob:http://127.0.0.1:{port}/"))] == []
+        page.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,16 @@
 """The page at GET /, in a real Chromium: what it shows is compared with what the API says."""
 import json
+import shutil
+import subprocess
 
 import pytest
-from chromium import CONTROL, SHIFT, Browser
+from chromium import CONTROL, SHIFT
 from conftest import written
-from fleet import ROOT, Fleet
+from fleet import LONG_S, ROOT, Fleet
 from sampling import FILTERS, shape
 
 SOURCE = ROOT / "gateway/web"
+MODULE_TESTS = ROOT / "tests/unit/gateway/web"
 PARTS = sorted(path.name for path in SOURCE.iterdir() if path.suffix in (".css", ".js", ".svg"))
 STORY = "Once upon a time"
 KEY = "a-key-of-this-test"
@@ -15,28 +18,6 @@ OPTIONS = "#tokens [role=option]"
 # The page's defaults, as its form has them.
 SAMPLING = {"temperature": 0.8, "top_k": 20, "top_p": 0.95}
 PHONE = 360
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with Browser() as started:
-        yield started
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens a fleet's page; at the end no page may have complained or asked another host."""
-    pages = []
-
-    def opened(fleet, **options):
-        pages.append((browser.page(f"http://127.0.0.1:{fleet.port}/", **options), fleet.port))
-        return pages[-1][0]
-    yield opened
-    for page, port in pages:
-        assert [said for said in page.complaints() if "401" not in said and "400" not in said] == []
-        assert [url for url in page.requested()
-                if not url.startswith(f"http://127.0.0.1:{port}/")] == []
-        page.close()
 
 
 def generate(page, wait=True, **fields):
@@ -108,6 +89,25 @@ def test_methods_and_names(fleet):
     assert headers["Allow"] == "GET" and answer["error"]["code"] == "method_not_allowed"
     for path in "/web/", "/web/none.js", "/web/index.html/x", "/web/../web/app.js", "/web":
         assert fleet.request("GET", path)[0] in (400, 404)
+
+
+def test_the_modules_that_need_no_browser(tmp_path):
+    """By Node, in a copy of the tree that says what its files are."""
+    if not shutil.which("node"):
+        pytest.skip("no node: this system has none (deploy/packages.sh test)")
+    for folder in SOURCE, MODULE_TESTS:
+        shutil.copytree(folder, tmp_path / folder.relative_to(ROOT))
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    tests = sorted((tmp_path / MODULE_TESTS.relative_to(ROOT)).glob("*.mjs"))
+    done = subprocess.run(["node", "--test", *tests], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=LONG_S)
+    assert tests and done.returncode == 0, done.stdout[-8000:]
+
+
+def test_the_page_is_small(fleet):
+    sizes = [len(fleet.request("GET", path)[1].encode()) for path in
+             ["/", *(f"/web/{name}" for name in PARTS)]]
+    assert sum(sizes) < 200_000
 
 
 # The text
@@ -533,7 +533,8 @@ def test_everything_works_by_keyboard(fleet, open_page):
         page.key("Tab")
         if page.js("document.activeElement.getAttribute('role')") == "option":
             break
-    moves = {"Enter": 0, "ArrowRight ArrowRight ArrowDown": 3, "ArrowLeft": 2, "Home": 0}
+    moves = {"Home": 0, "Enter": 0, "ArrowRight ArrowRight ArrowDown": 3, "ArrowLeft": 2,
+             "Home Home": 0}
     for keys, index in moves.items():
         for key in keys.split():
             page.key(key)
