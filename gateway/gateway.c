@@ -15,11 +15,9 @@
 #include "common/wire/transport/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
-#include "gateway/api/adapters/lora.h"
 #include "gateway/api/batches/batches.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/files/files.h"
-#include "gateway/api/model_names.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/bodies.h"
@@ -28,10 +26,9 @@
 #include "gateway/api/routes/routes.h"
 #include "gateway/api/routes/table.h"
 #include "gateway/api/streams/streams.h"
-#include "gateway/dispatch/worker_messages.h"
 #include "gateway/http/certificate.h"
-#include "gateway/model.h"
 #include "gateway/observe/loop_lag.h"
+#include "gateway/served_model.h"
 #include "gateway/settings.h"
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
@@ -59,17 +56,11 @@ struct gateway {
     uv_prepare_t prepare;
     uv_signal_t on_term, on_int, on_hup;
     uv_work_t first_work;
-    struct gw_model model;
-    struct gw_model_names names;
-    struct gw_adapter_defaults adapter_defaults;
+    struct gw_served_model *models[GW_MAX_MODELS];
+    size_t n_models;
     struct baton_inbox *inbox;
-    struct gw_fleet fleet;
-    struct gw_requests requests;
-    struct gw_metrics metrics;
     struct gw_spans spans;
     struct gw_feed feed;
-    struct gw_core core;
-    struct gw_dispatcher dispatcher;
     struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
@@ -78,9 +69,10 @@ struct gateway {
     struct gw_http_server *server;
     struct gw_streams streams;
     struct gw_files files;
-    struct gw_api api;
+    struct gw_served served; /* the APIs of the models, when all parts are there */
+    struct gw_api api;       /* what they have in common */
     struct gw_openapi *openapi;
-    bool closing;
+    bool draining, closing;
     int64_t drain_until_ns;
 };
 
@@ -97,6 +89,12 @@ static void wake(void *arg)
     (void)uv_async_send(&gateway->wake);
 }
 
+static void pump(struct gateway *gateway)
+{
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_dispatcher_pump(&gateway->models[i]->dispatcher);
+}
+
 /* Receives messages for TURN_NS at most, because clients and heartbeats need the loop as well.
  * False: more messages are there. */
 static bool handle_messages(struct gateway *gateway)
@@ -106,9 +104,9 @@ static bool handle_messages(struct gateway *gateway)
     while (!gateway->closing && now_ns - begin_ns < TURN_NS) {
         if (!baton_inbox_take(gateway->inbox, &message))
             return true;
-        gw_fleet_receive(&gateway->fleet, &message, now_ns);
+        gw_fleet_receive(&gateway->models[0]->fleet, &message, now_ns);
         baton_message_fini(&message);
-        gw_dispatcher_pump(&gateway->dispatcher);
+        pump(gateway);
         now_ns = baton_now_ns();
     }
     return false;
@@ -117,7 +115,8 @@ static bool handle_messages(struct gateway *gateway)
 static void on_wake(uv_async_t *async)
 {
     struct gateway *gateway = of((uv_handle_t *)async);
-    gw_dispatcher_wake(&gateway->dispatcher, baton_now_ns());
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_dispatcher_wake(&gateway->models[i]->dispatcher, baton_now_ns());
     bool heard_all = handle_messages(gateway);
     if (gateway->closing)
         return;
@@ -125,7 +124,8 @@ static void on_wake(uv_async_t *async)
         wake(gateway);
     /* Checks links after messages, because a worker's last message, such as Goodbye, explains why
      * its link went down. */
-    gw_fleet_tick(&gateway->fleet, baton_now_ns(), heard_all);
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_fleet_tick(&gateway->models[i]->fleet, baton_now_ns(), heard_all);
 }
 
 /* Runs before the loop sleeps: a client or the clock may have made routing possible. */
@@ -133,46 +133,7 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct gateway *gateway = of((uv_handle_t *)prepare);
     if (!gateway->closing)
-        gw_dispatcher_pump(&gateway->dispatcher);
-}
-
-static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
-{
-    struct gateway *gateway = arg;
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_ADAPTER_LIST) {
-        gw_lora_handle(gateway->api.lora, worker, envelope->adapter_list);
-        return;
-    }
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
-        gw_kv_debug_handle(gateway->api.kv_debug, worker, envelope->kv_account);
-        return;
-    }
-    gw_http_gather(gateway->server);
-    gw_worker_messages_handle(&gateway->dispatcher, worker, envelope);
-    gw_http_flush(gateway->server);
-}
-
-static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reason)
-{
-    struct gateway *gateway = arg;
-    gw_feed_worker_gone(&gateway->feed, worker, reason);
-    gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
-    gw_kv_debug_worker_lost(gateway->api.kv_debug, worker);
-    gw_lora_worker_lost(gateway->api.lora, worker);
-}
-
-static void on_worker_unfit(void *arg, struct gw_worker *worker)
-{
-    struct gateway *gateway = arg;
-    gw_http_gather(gateway->server);
-    gw_dispatcher_worker_unfit(&gateway->dispatcher, worker);
-    gw_http_flush(gateway->server);
-}
-
-static void on_capacity(void *arg)
-{
-    struct gateway *gateway = arg;
-    gateway->dispatcher.lifecycle.wants_pump = true;
+        pump(gateway);
 }
 
 /* ---- callbacks of the HTTP server ---- */
@@ -180,13 +141,13 @@ static void on_capacity(void *arg)
 static const struct gw_error *on_head(void *arg, struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    return gw_routes_head(&gateway->api, exchange);
+    return gw_routes_head(gateway->served.models[0], exchange);
 }
 
 static void on_request(void *arg, struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    gw_routes_request(&gateway->api, exchange);
+    gw_routes_request(gateway->served.models[0], exchange);
 }
 
 static void on_resume(void *arg, struct gw_exchange *exchange)
@@ -227,7 +188,8 @@ static void close_handle(uv_handle_t *handle, void *arg)
 static void close_handles(struct gateway *gateway)
 {
     if (gateway->inbox) {
-        gw_fleet_fini(&gateway->fleet);
+        for (size_t i = 0; i < gateway->n_models; i++)
+            gw_served_model_stop(gateway->models[i]);
         baton_inbox_close(gateway->inbox);
         gateway->inbox = NULL;
     }
@@ -242,7 +204,8 @@ static void on_server_closed(void *arg)
 static void close_all(struct gateway *gateway)
 {
     gateway->closing = true;
-    gw_fleet_goodbye(&gateway->fleet);
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_fleet_goodbye(&gateway->models[i]->fleet);
     if (gateway->api.batches)
         gw_batches_stop(gateway->api.batches);
     gw_streams_drain(&gateway->streams);
@@ -251,15 +214,26 @@ static void close_all(struct gateway *gateway)
     gateway->server = NULL;
 }
 
+/* Admits no more requests, and returns how many are open. */
+static size_t drain_models(struct gateway *gateway)
+{
+    size_t n_open = 0;
+    for (size_t i = 0; i < gateway->n_models; i++) {
+        gateway->models[i]->dispatcher.admission.draining = true;
+        n_open += gw_lifecycle_n_open(&gateway->models[i]->dispatcher.lifecycle);
+    }
+    return n_open;
+}
+
 static void on_stop_signal(uv_signal_t *handle, int number)
 {
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    if (gateway->dispatcher.admission.draining) { /* a second signal ends the drain at once */
+    if (gateway->draining) { /* a second signal ends the drain at once */
         gateway->drain_until_ns = 0;
         return;
     }
-    gateway->dispatcher.admission.draining = true;
+    gateway->draining = true;
     gateway->drain_until_ns =
         baton_now_ns() + (int64_t)(gateway->options->fleet.drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
@@ -267,8 +241,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
     gw_events_drain(gateway->api.events);
     if (gateway->api.batches)
         gw_batches_stop(gateway->api.batches);
-    baton_log(BATON_LOG_INFO, "draining",
-              BATON_I("open", gw_lifecycle_n_open(&gateway->dispatcher.lifecycle)));
+    baton_log(BATON_LOG_INFO, "draining", BATON_I("open", drain_models(gateway)));
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -284,11 +257,20 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
     baton_peer_tls_reload();
-    if (!gateway->closing && gateway->server) /* the fleet is initialised before the server */
-        gw_fleet_token_changed(&gateway->fleet);
+    /* The fleets are initialised before the server. */
+    for (size_t i = 0; i < gateway->n_models && !gateway->closing && gateway->server; i++)
+        gw_fleet_token_changed(&gateway->models[i]->fleet);
     gw_certificate_reload(&gateway->certificate);
     if (gateway->server)
         gw_http_set_tls(gateway->server, gateway->certificate.context);
+}
+
+static void tick_models(struct gateway *gateway, int64_t now_ns)
+{
+    for (size_t i = 0; i < gateway->n_models; i++) {
+        gw_dispatcher_tick(&gateway->models[i]->dispatcher, now_ns);
+        gw_lora_tick(gateway->models[i]->api.lora, now_ns);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -298,18 +280,17 @@ static void on_tick(uv_timer_t *timer)
     if (gateway->closing)
         return;
     on_wake(&gateway->wake); /* also ticks the fleet, which no message wakes when all are silent */
-    gw_dispatcher_tick(&gateway->dispatcher, now_ns);
+    tick_models(gateway, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
     gw_events_tick(gateway->api.events, now_ns);
-    gw_lora_tick(gateway->api.lora, now_ns);
     gw_response_store_tick(gateway->api.responses, now_ns);
     gw_streams_tick(&gateway->streams, now_ns);
     if (gateway->api.files)
         gw_files_tick(gateway->api.files, (int64_t)time(NULL));
     if (gateway->api.batches)
         gw_batches_tick(gateway->api.batches, now_ns);
-    if (gateway->dispatcher.admission.draining &&
+    if (gateway->draining &&
         (!gw_http_is_busy(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
 }
@@ -351,56 +332,77 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
     return status ? baton_fail(why, BATON_IO, "event loop: %s", uv_strerror(status)) : BATON_OK;
 }
 
-static void init_fleet(struct gateway *gateway)
-{
-    const struct gw_options *options = gateway->options;
-    gw_fleet_init(
-        &gateway->fleet,
-        &(struct gw_fleet_options){
-            .identity = {.epoch = gateway->epoch,
-                         .gateway_id = options->id,
-                         .token = &gateway->token,
-                         .fingerprint = &gateway->model.fingerprint,
-                         .facts = &gateway->model.facts},
-            .inbox = gateway->inbox,
-            .heartbeat = {.beat_ns = (int64_t)(options->fleet.beat_s * (double)BATON_SECOND),
-                          .silence_ns = (int64_t)(options->fleet.silence_s * (double)BATON_SECOND),
-                          .per_s = GW_BEATS_PER_S},
-            .absence_ns = gw_settings_absence_ns(options),
-            .wake = wake,
-            .wake_arg = gateway,
-            .on_message = on_worker_message,
-            .on_lost = on_worker_lost,
-            .on_unfit = on_worker_unfit,
-            .on_capacity = on_capacity,
-            .arg = gateway});
-}
-
-static enum baton_err init_dispatcher(struct gateway *gateway)
-{
-    const struct gw_options *options = gateway->options;
-    gateway->core = (struct gw_core){
-        .requests = &gateway->requests,
-        .detokenizer = {.tokenizer = gateway->model.tokenizer, .facts = &gateway->model.facts},
-        .metrics = &gateway->metrics,
-        .spans = &gateway->spans,
-        .feed = &gateway->feed};
-    return gw_dispatcher_init(
-        &gateway->dispatcher,
-        &(struct gw_dispatcher_options){.lifecycle = {.max_attempts = options->max_attempts,
-                                                      .migration_limit = options->migration_limit},
-                                        .routing = gw_settings_routing(options),
-                                        .bounds = {.max_queued = options->max_queued,
-                                                   .max_queued_tokens = options->max_queued_tokens,
-                                                   .max_wait_s = options->max_wait_s}},
-        &gateway->core, &gateway->fleet);
-}
+/* ---- the API ---- */
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)
 {
-    int64_t wanted = gateway->options->max_prompt_tokens;
-    int64_t context = gateway->model.facts.n_context_tokens;
-    return wanted && wanted < context ? wanted : context;
+    int64_t most = 0;
+    for (size_t i = 0; i < gateway->n_models; i++) {
+        int64_t n = gw_served_model_prompt_tokens(gateway->models[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Sets what the APIs of all models have in common, but what needs one of them. */
+static enum baton_err init_api(struct gateway *gateway, size_t max_body_bytes)
+{
+    const struct gw_options *options = gateway->options;
+    struct gw_response_bounds bounds = gw_settings_responses(options);
+    gateway->api =
+        (struct gw_api){.loop = &gateway->loop,
+                        .served = &gateway->served,
+                        .spans = &gateway->spans,
+                        .lag = &gateway->lag,
+                        .refuses_unknown = options->unknown_fields,
+                        .refuses_overlong = options->overlong,
+                        .thinking = options->reasoning,
+                        .seed = options->seed,
+                        .started_s = (int64_t)time(NULL),
+                        .server = gateway->server,
+                        .timeout_s = options->timeout_s,
+                        .max_batch = options->max_batch,
+                        .max_per_key = options->max_per_key,
+                        .prefix_cache = options->prefix_cache,
+                        .prefix_of_key = options->prefix_cache_scope,
+                        .model_sampling = options->sampling_defaults,
+                        .speculation = {.mode = (enum baton_speculation_mode)options->speculation,
+                                        .max_tokens = (int)options->speculation_tokens},
+                        .access = gateway->access,
+                        .exposure = &gateway->exposure,
+                        .streams = &gateway->streams,
+                        .files = *options->files_dir ? &gateway->files : NULL,
+                        .completions = gw_completions_create(),
+                        .kv_debug = gw_kv_debug_create(&gateway->served),
+                        .events = gw_events_create(&gateway->feed, &gateway->served),
+                        .bodies = gw_bodies_create(&gateway->loop, max_body_bytes),
+                        .responses = gw_response_store_create(&bounds)};
+    return gateway->api.completions && gateway->api.kv_debug && gateway->api.events &&
+                   gateway->api.bodies && gateway->api.responses
+               ? BATON_OK
+               : BATON_NO_MEMORY;
+}
+
+/* Batches send their requests through the API of the first model, which leads to all of them, and
+ * it describes the routes. */
+static enum baton_err set_apis(struct gateway *gateway)
+{
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < gateway->n_models && !err; i++) {
+        err = gw_served_model_set_api(gateway->models[i], &gateway->api);
+        gateway->served.models[gateway->served.n++] = &gateway->models[i]->api;
+    }
+    if (err)
+        return err;
+    struct gw_api *first = gateway->served.models[0];
+    if (first->files)
+        gateway->api.batches = gw_batches_create(first, (int)gateway->options->batch_lines);
+    gateway->openapi = gw_openapi_create(first, &gw_route_table);
+    for (size_t i = 0; i < gateway->served.n; i++) {
+        gateway->served.models[i]->batches = gateway->api.batches;
+        gateway->served.models[i]->openapi = gateway->openapi;
+    }
+    return gateway->openapi && (gateway->api.batches || !first->files) ? BATON_OK : BATON_NO_MEMORY;
 }
 
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
@@ -419,66 +421,16 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     enum baton_err err = gw_http_start(&gateway->loop, &http, &gateway->server, why);
     if (err)
         return err;
-    gateway->api =
-        (struct gw_api){.loop = &gateway->loop,
-                        .requests = &gateway->requests,
-                        .dispatcher = &gateway->dispatcher,
-                        .fleet = &gateway->fleet,
-                        .metrics = &gateway->metrics,
-                        .spans = &gateway->spans,
-                        .lag = &gateway->lag,
-                        .tokenizer = gateway->model.tokenizer,
-                        .pool_tokenizer = gateway->model.pool_tokenizer,
-                        .facts = &gateway->model.facts,
-                        .fim = &gateway->model.fim,
-                        .names = &gateway->names,
-                        .refuses_unknown = options->unknown_fields,
-                        .refuses_overlong = options->overlong,
-                        .thinking = options->reasoning,
-                        .seed = options->seed,
-                        .fingerprint = &gateway->model.fingerprint,
-                        .chat = gateway->model.chat,
-                        .text_prompts = gateway->model.text_prompts,
-                        .started_s = (int64_t)time(NULL),
-                        .server = gateway->server,
-                        .timeout_s = options->timeout_s,
-                        .max_prompt_tokens = max_prompt_tokens(gateway),
-                        .max_batch = options->max_batch,
-                        .max_per_key = options->max_per_key,
-                        .prefix_cache = options->prefix_cache,
-                        .prefix_of_key = options->prefix_cache_scope,
-                        .model_sampling = options->sampling_defaults,
-                        .speculation = {.mode = (enum baton_speculation_mode)options->speculation,
-                                        .max_tokens = (int)options->speculation_tokens},
-                        .access = gateway->access,
-                        .exposure = &gateway->exposure,
-                        .streams = &gateway->streams,
-                        .files = *options->files_dir ? &gateway->files : NULL,
-                        .completions = gw_completions_create()};
-    gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
-    gateway->api.events = gw_events_create(&gateway->feed, &gateway->fleet, &gateway->requests);
-    gateway->api.lora = gw_lora_create(&gateway->fleet);
-    gateway->api.adapter_defaults = &gateway->adapter_defaults;
-    gateway->api.bodies = gw_bodies_create(&gateway->loop, http.max_body_bytes);
-    struct gw_response_bounds bounds = gw_settings_responses(options);
-    gateway->api.responses = gw_response_store_create(&bounds);
-    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.events ||
-        !gateway->api.lora || !gateway->api.bodies || !gateway->api.responses)
-        return BATON_NO_MEMORY;
-    if (gateway->api.files) {
-        gateway->api.batches = gw_batches_create(&gateway->api, (int)options->batch_lines);
-        if (!gateway->api.batches)
-            return BATON_NO_MEMORY;
-    }
-    gateway->openapi = gw_openapi_create(&gateway->api, &gw_route_table);
-    gateway->api.openapi = gateway->openapi;
-    if (!gateway->openapi)
-        return baton_fail(why, BATON_NO_MEMORY, "no memory for /openapi.json");
+    err = init_api(gateway, http.max_body_bytes);
+    if (!err)
+        err = set_apis(gateway);
+    if (err)
+        return err;
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
               BATON_S("scheme", gateway->certificate.context ? "https" : "http"),
               BATON_S("inbox", baton_inbox_url(gateway->inbox)),
-              BATON_S("model", gateway->names.list[0]),
+              BATON_S("model", gateway->models[0]->names.list[0]),
               BATON_F("process_age_s", baton_process_age_s()));
     return BATON_OK;
 }
@@ -500,6 +452,30 @@ static enum baton_err start_pool(struct gateway *gateway, struct baton_why *why)
     int status = uv_queue_work(&gateway->loop, &gateway->first_work, do_nothing, NULL);
     (void)pthread_setname_np(pthread_self(), name);
     return status ? baton_fail(why, BATON_IO, "libuv's pool: %s", uv_strerror(status)) : BATON_OK;
+}
+
+static enum baton_err open_models(struct gateway *gateway, struct baton_why *why)
+{
+    struct gw_served_model *served = gw_served_model_create(gateway->options);
+    if (!served)
+        return BATON_NO_MEMORY;
+    gateway->models[gateway->n_models++] = served;
+    return gw_served_model_open(served, why);
+}
+
+static enum baton_err start_models(struct gateway *gateway)
+{
+    const struct gw_fleet_surroundings around = {.epoch = gateway->epoch,
+                                                 .token = &gateway->token,
+                                                 .inbox = gateway->inbox,
+                                                 .spans = &gateway->spans,
+                                                 .feed = &gateway->feed,
+                                                 .wake = wake,
+                                                 .wake_arg = gateway};
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < gateway->n_models && !err; i++)
+        err = gw_served_model_start(gateway->models[i], &around);
+    return err;
 }
 
 static enum baton_err open_spans(struct gateway *gateway, struct baton_why *why)
@@ -527,7 +503,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
         err = start_pool(gateway, why);
     const struct gw_access_options access = gw_settings_access(gateway->options);
     if (!err)
-        err = gw_access_open(&access, &gateway->metrics, &gateway->access, why);
+        err = gw_access_open(&access, &gateway->access, why);
     if (!err)
         err = open_spans(gateway, why);
     if (!err)
@@ -547,10 +523,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
                                   gateway->options->fleet.peer_keyfile,
                                   gateway->options->fleet.peer_cafile, why);
     if (!err)
-        err = gw_model_open(&gateway->model, gateway->options, why);
-    if (!err)
-        err = gw_model_names_parse(&gateway->names, gateway->options->served_model_name,
-                                   gateway->model.facts.name, why);
+        err = open_models(gateway, why);
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
                                                              .max_message_bytes = max_bytes,
@@ -561,42 +534,30 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
                                &gateway->inbox, why);
     if (err)
         return err;
-    init_fleet(gateway);
-    err = init_dispatcher(gateway);
+    err = start_models(gateway);
     return err ? err : start_http(gateway, why);
-}
-
-/* Destroys the requests that are still open after the drain time. Their clients' connections are
- * closed already. */
-static void forget_requests(struct gateway *gateway)
-{
-    for (int state = 0; state < GW_N_STATES; state++)
-        for (struct gw_request *request;
-             (request = gw_request_list_first(&gateway->requests.by_state[state]));)
-            gw_request_destroy(&gateway->requests, request);
 }
 
 static void release(struct gateway *gateway)
 {
-    forget_requests(gateway);
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_served_model_forget_requests(gateway->models[i]);
     gw_completions_destroy(gateway->api.completions);
     gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_events_destroy(gateway->api.events);
     gw_feed_fini(&gateway->feed);
-    gw_lora_destroy(gateway->api.lora);
     gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
     gw_batches_destroy(gateway->api.batches);
     gw_files_close(&gateway->files);
     gw_openapi_destroy(gateway->openapi);
-    gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     gw_certificate_close(&gateway->certificate);
     baton_peer_tls_close();
     gw_spans_close(&gateway->spans);
-    gw_model_names_fini(&gateway->names);
-    gw_model_close(&gateway->model);
+    for (size_t i = 0; i < gateway->n_models; i++)
+        gw_served_model_free(gateway->models[i]);
 }
 
 /* Without the second line, small blocks that are freed do not join their neighbours, and the heaps
@@ -611,10 +572,7 @@ enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
     struct gateway gateway = {.options = options, .epoch = baton_random_id(), .spans = {.fd = -1}};
     gw_files_init(&gateway.files);
-    gateway.metrics.slo =
-        (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     keep_little_free_memory();
-    gw_requests_init(&gateway.requests);
     gw_feed_init(&gateway.feed);
     struct gw_stream_bounds bounds = gw_settings_streams(options);
     gw_streams_init(&gateway.streams, &bounds);

@@ -1,4 +1,5 @@
-/* The context of all endpoints of the HTTP API: the parts of the gateway that they use, and bounds.
+/* The context of all endpoints of the HTTP API, for one model: the parts of the gateway that they
+ * use, and bounds.
  *
  * Ownership: the api borrows its parts.
  * Threading: loop thread.
@@ -30,8 +31,18 @@ struct gw_openapi;
 struct gw_response_store;
 struct gw_streams;
 
+enum { GW_MAX_MODELS = 32 };
+
+/* The models behind one gateway, each with an API of its own. The first answers requests that name
+ * none. */
+struct gw_served {
+    struct gw_api *models[GW_MAX_MODELS];
+    size_t n;
+};
+
 struct gw_api {
     uv_loop_t *loop;
+    const struct gw_served *served; /* all models; this one is among them */
     struct gw_requests *requests;
     struct gw_dispatcher *dispatcher;
     struct gw_fleet *fleet;

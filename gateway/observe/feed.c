@@ -211,34 +211,43 @@ void gw_feed_beat(struct gw_feed *feed, struct gw_fleet *fleet)
 
 /* ---- the whole fleet ---- */
 
-static void put_open_requests(struct baton_json_out *out, const struct gw_requests *requests)
+/* Puts open requests until there are GW_FEED_REQUESTS, *n so far. */
+static void put_open_requests(struct baton_json_out *out, const struct gw_requests *requests,
+                              size_t *n)
 {
-    size_t n = 0;
     for (int state = GW_PREEMPTED; state >= GW_QUEUED; state--) /* first those that came first */
         for (struct gw_request *request = gw_request_list_first(&requests->by_state[state]);
-             request && n < GW_FEED_REQUESTS;
+             request && *n < GW_FEED_REQUESTS;
              request = gw_request_list_next(&requests->by_state[state], request)) {
             baton_json_open(out, NULL, '{');
             put_request(out, request);
             baton_json_close(out, '}');
-            n++;
+            ++*n;
         }
 }
 
-void gw_feed_put_fleet(struct gw_feed *feed, const struct gw_fleet *fleet,
-                       const struct gw_requests *requests, struct baton_buf *out)
+static void put_workers(struct baton_json_out *out, const struct gw_fleet *fleet)
 {
-    struct baton_json_out json = open_event(feed);
-    baton_json_open(&json, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        baton_json_open(&json, NULL, '{');
-        put_worker(&json, worker);
-        baton_json_close(&json, '}');
+        baton_json_open(out, NULL, '{');
+        put_worker(out, worker);
+        baton_json_close(out, '}');
     }
+}
+
+void gw_feed_put_fleet(struct gw_feed *feed, const struct gw_feed_part *parts, size_t n,
+                       struct baton_buf *out)
+{
+    struct baton_json_out json = open_event(feed);
+    size_t n_requests = 0;
+    baton_json_open(&json, "workers", '[');
+    for (size_t i = 0; i < n; i++)
+        put_workers(&json, parts[i].fleet);
     baton_json_close(&json, ']');
     baton_json_open(&json, "requests", '[');
-    put_open_requests(&json, requests);
+    for (size_t i = 0; i < n; i++)
+        put_open_requests(&json, parts[i].requests, &n_requests);
     baton_json_close(&json, ']');
     close_event(feed, &json, "fleet", out);
 }

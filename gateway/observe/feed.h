@@ -45,15 +45,21 @@ void gw_feed_handoff(struct gw_feed *feed, const struct gw_request *request);
 
 void gw_feed_worker_gone(struct gw_feed *feed, const struct gw_worker *worker, const char *reason);
 
-/* Writes the worker and steps events of this beat. */
+/* Writes the worker and steps events of this beat, of the workers of one model. */
 void gw_feed_beat(struct gw_feed *feed, struct gw_fleet *fleet);
 
 /* Whether events of the batch were lost. */
 bool gw_feed_has_lost(const struct gw_feed *feed);
 
-/* Appends a fleet event. */
-void gw_feed_put_fleet(struct gw_feed *feed, const struct gw_fleet *fleet,
-                       const struct gw_requests *requests, struct baton_buf *out);
+/* The workers and the requests of one model. */
+struct gw_feed_part {
+    const struct gw_fleet *fleet;
+    const struct gw_requests *requests;
+};
+
+/* Appends a fleet event of all n parts. */
+void gw_feed_put_fleet(struct gw_feed *feed, const struct gw_feed_part *parts, size_t n,
+                       struct baton_buf *out);
 
 /* Begins the next batch. */
 void gw_feed_next(struct gw_feed *feed);

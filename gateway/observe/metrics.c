@@ -129,8 +129,6 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < GW_N_REJECTIONS; i++)
         baton_prom_sample(out, "baton_requests_rejected_total", (double)metrics->rejections[i],
                           "reason", rejection_names[i], NULL);
-    write_counter(out, "baton_requests_unauthorized_total",
-                  "Requests rejected because they had no valid API key.", metrics->n_unauthorized);
     write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of answered requests.",
                   metrics->n_prompt_tokens);
     write_counter(out, "baton_cached_prompt_tokens_total",

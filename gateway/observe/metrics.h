@@ -72,7 +72,6 @@ struct gw_metrics {
     /* Tokens that speculation guessed, by mode; and those of them that were accepted. */
     uint64_t n_drafted[BATON_N_SPECULATION_MODES], n_accepted[BATON_N_SPECULATION_MODES];
     uint64_t n_batch_full, n_no_blocks; /* reservations that a decode worker rejected */
-    uint64_t n_unauthorized; /* answered with 401; not an outcome, because no gw_request existed */
 };
 
 const char *gw_outcome_name(enum gw_outcome outcome);

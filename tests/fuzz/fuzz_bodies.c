@@ -194,7 +194,7 @@ static void open_api(void)
     api.chat = chat;
     const struct gw_access_options access = {
         .api_keys = "", .admin_keys = "", .cors_origins = "", .allowed_hosts = "", .host = ""};
-    check(!gw_access_open(&access, NULL, &api.access, NULL));
+    check(!gw_access_open(&access, &api.access, NULL));
     api.responses =
         gw_response_store_create(&(struct gw_response_bounds){.n = 1, .bytes = 1 << 20});
     check(api.responses != NULL);

@@ -6,12 +6,12 @@
 
 #include "common/base/array.h"
 #include "common/base/log.h"
+#include "common/obs/prom.h"
 #include "gateway/api/access/judge.h"
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/page.h"
 #include "gateway/http/local.h"
-#include "gateway/observe/metrics.h"
 
 enum { ADMIN, API, N_FILES };
 
@@ -25,7 +25,7 @@ struct gw_access {
     struct key_file files[N_FILES];
     struct gw_limits key_limits; /* for keys whose lines have none of their own */
     struct gw_judge judge;
-    struct gw_metrics *metrics;
+    uint64_t n_unauthorized; /* not an outcome, because no gw_request existed */
 };
 
 static void log_loaded(const struct key_file *file)
@@ -49,8 +49,8 @@ static enum baton_err open_files(struct gw_access *access, struct baton_why *why
     return err;
 }
 
-enum baton_err gw_access_open(const struct gw_access_options *options, struct gw_metrics *metrics,
-                              struct gw_access **access, struct baton_why *why)
+enum baton_err gw_access_open(const struct gw_access_options *options, struct gw_access **access,
+                              struct baton_why *why)
 {
     struct gw_access *made = calloc(1, sizeof *made);
     if (!made)
@@ -59,7 +59,6 @@ enum baton_err gw_access_open(const struct gw_access_options *options, struct gw
     made->files[ADMIN] = (struct key_file){.option = "admin-keys", .path = options->admin_keys};
     made->key_limits = options->key_limits;
     made->judge.is_https = options->is_https;
-    made->metrics = metrics;
     enum baton_err err = gw_cors_read(options->cors_origins, &made->judge.cors, why);
     if (!err)
         err = gw_hosts_read(options->allowed_hosts, options->host, &made->judge.hosts, why);
@@ -127,7 +126,7 @@ static bool is_open(const struct gw_exchange *exchange)
 
 static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool has_header)
 {
-    access->metrics->n_unauthorized++;
+    access->n_unauthorized++;
     if (gw_exchange_add_header(exchange, "WWW-Authenticate", "Bearer"))
         baton_log(BATON_LOG_WARN, "header_left_out", BATON_S("name", "WWW-Authenticate"));
     gw_answer_error(exchange, 401, "invalid_api_key",
@@ -221,4 +220,11 @@ bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange, boo
         return false;
     }
     return !key || gw_exchange_take_account(exchange, gw_key_account(key));
+}
+
+void gw_access_write_metrics(const struct gw_access *access, struct baton_buf *out)
+{
+    static const char name[] = "baton_requests_unauthorized_total";
+    baton_prom_family(out, name, "counter", "Requests rejected because they had no valid API key.");
+    baton_prom_sample(out, name, (double)access->n_unauthorized, NULL);
 }

@@ -24,13 +24,13 @@
 #ifndef BATON_GATEWAY_API_ACCESS_ACCESS_H
 #define BATON_GATEWAY_API_ACCESS_ACCESS_H
 
+#include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/base/error.h"
 #include "gateway/http/server.h"
 
 struct gw_access;
 struct gw_key;
-struct gw_metrics;
 
 /* The owner of stored data: an API key's digest, or zeros if no key is needed. */
 struct gw_owner {
@@ -48,8 +48,8 @@ struct gw_access_options {
     bool is_https;
 };
 
-enum baton_err gw_access_open(const struct gw_access_options *options, struct gw_metrics *metrics,
-                              struct gw_access **access, struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err gw_access_open(const struct gw_access_options *options, struct gw_access **access,
+                              struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is none. */
 void gw_access_close(struct gw_access *access);
 
@@ -74,5 +74,8 @@ bool gw_access_is_operator(const struct gw_access *access, const struct gw_excha
 
 /* False: the request was answered here, and the exchange is gone. */
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange, bool for_operators);
+
+/* Appends the number of requests without a valid key, as Prometheus' text. */
+void gw_access_write_metrics(const struct gw_access *access, struct baton_buf *out);
 
 #endif

@@ -22,7 +22,7 @@ struct wanted {
 struct asked {
     char id[BATON_MAX_ID_BYTES + 1];
     Baton__V1__Role role;
-    uint32_t tag;
+    const struct gw_worker *worker; /* valid until it is over, which its loss ends as well */
     bool over;
 };
 
@@ -43,19 +43,17 @@ struct question {
 BATON_LIST(question_list, struct question, in_open)
 
 struct gw_kv_debug {
-    struct gw_fleet *fleet;
-    const struct gw_requests *requests;
+    const struct gw_served *served;
     struct question_list open;
     uint64_t last_id;
 };
 
-struct gw_kv_debug *gw_kv_debug_create(struct gw_fleet *fleet, const struct gw_requests *requests)
+struct gw_kv_debug *gw_kv_debug_create(const struct gw_served *served)
 {
     struct gw_kv_debug *debug = calloc(1, sizeof *debug);
     if (!debug)
         return NULL;
-    debug->fleet = fleet;
-    debug->requests = requests;
+    debug->served = served;
     question_list_init(&debug->open);
     return debug;
 }
@@ -90,17 +88,25 @@ static const char *reason_name(Baton__V1__KvReason reason)
     return names[reason]; /* in range: checked when the message was received */
 }
 
+static bool is_open(const struct gw_served *served, uint64_t request_id)
+{
+    bool is = false;
+    for (size_t i = 0; i < served->n; i++)
+        is |= gw_request_find(served->models[i]->requests, request_id) != NULL;
+    return is;
+}
+
 static void put_owner(struct baton_json_out *out, const struct gw_kv_debug *debug,
                       const Baton__V1__KvOwner *owner)
 {
-    bool ours = owner->gateway_epoch == debug->fleet->options.identity.epoch;
+    bool ours = owner->gateway_epoch == debug->served->models[0]->fleet->options.identity.epoch;
     char id[sizeof "0123456789abcdef"];
     (void)snprintf(id, sizeof id, "%016llx", (unsigned long long)owner->request_id);
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "request", id);
     baton_json_put_uint(out, "attempt", owner->attempt);
     if (ours)
-        baton_json_put_bool(out, "open", gw_request_find(debug->requests, owner->request_id));
+        baton_json_put_bool(out, "open", is_open(debug->served, owner->request_id));
     else
         baton_json_put_null(out, "open");
     baton_json_put_string(out, "reason", reason_name(owner->reason));
@@ -178,7 +184,7 @@ static void settle(struct question *question, struct asked *asked,
 static struct asked *find_asked(struct question *question, const struct gw_worker *worker)
 {
     for (size_t i = 0; i < question->n_asked; i++)
-        if (question->asked[i].tag == worker->tag && !question->asked[i].over)
+        if (question->asked[i].worker == worker && !question->asked[i].over)
             return &question->asked[i];
     return NULL;
 }
@@ -229,7 +235,7 @@ static void ask(struct question *question, struct gw_worker *worker, const struc
     struct asked *asked = &question->asked[question->n_asked++];
     Baton__V1__KvQuery query = BATON__V1__KV_QUERY__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    *asked = (struct asked){.role = worker->role, .tag = worker->tag};
+    *asked = (struct asked){.role = worker->role, .worker = worker};
     (void)snprintf(asked->id, sizeof asked->id, "%s", worker->id);
     query.query = question->id;
     query.first_owner = wanted->first;
@@ -239,10 +245,18 @@ static void ask(struct question *question, struct gw_worker *worker, const struc
     (void)gw_worker_send(worker, &envelope);
 }
 
+static size_t n_workers(const struct gw_served *served)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < served->n; i++)
+        n += served->models[i]->fleet->workers.n;
+    return n;
+}
+
 static struct question *open_question(struct gw_kv_debug *debug, struct gw_exchange *exchange)
 {
     struct question *question =
-        calloc(1, sizeof *question + debug->fleet->workers.n * sizeof question->asked[0]);
+        calloc(1, sizeof *question + n_workers(debug->served) * sizeof question->asked[0]);
     if (!question)
         return NULL;
     question->user = GW_USER_KV_DEBUG;
@@ -321,6 +335,14 @@ static bool read_query(struct gw_exchange *exchange, struct wanted *wanted)
     return true;
 }
 
+static void ask_all(struct question *question, struct gw_fleet *fleet, const struct wanted *wanted)
+{
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (is_wanted(worker, wanted))
+            ask(question, worker, wanted);
+}
+
 void gw_debug_kv(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
 {
     struct gw_kv_debug *debug = api->kv_debug;
@@ -337,10 +359,8 @@ void gw_debug_kv(struct gw_api *api, struct gw_exchange *exchange, const struct 
         gw_answer_error(exchange, 503, "out_of_memory", "no memory for the request");
         return;
     }
-    for (struct gw_worker *worker = gw_worker_list_first(&debug->fleet->workers); worker;
-         worker = gw_worker_list_next(&debug->fleet->workers, worker))
-        if (is_wanted(worker, &wanted))
-            ask(question, worker, &wanted);
+    for (size_t i = 0; i < debug->served->n; i++)
+        ask_all(question, debug->served->models[i]->fleet, &wanted);
     if (!question->n_asked)
         finish(question);
 }

@@ -3,7 +3,7 @@
  * The gateway queries its workers (KvQuery) and answers when each has answered, was lost, or let
  * its time pass. Each worker also checks its accounting then.
  *
- * Ownership: the debug part owns its open questions and borrows the fleet and the requests.
+ * Ownership: the debug part owns its open questions and borrows the models.
  * Threading: loop thread.
  * Errors:    429 while too many questions are open; 400 names the query's field at fault.
  */
@@ -14,8 +14,8 @@
 
 struct gw_kv_debug;
 
-/* NULL without memory. */
-struct gw_kv_debug *gw_kv_debug_create(struct gw_fleet *fleet, const struct gw_requests *requests);
+/* Asks the workers of all these models, which may be set later. NULL without memory. */
+struct gw_kv_debug *gw_kv_debug_create(const struct gw_served *served);
 /* NULL is fine. */
 void gw_kv_debug_destroy(struct gw_kv_debug *debug);
 

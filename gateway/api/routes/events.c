@@ -24,23 +24,20 @@ BATON_LIST(reader_list, struct reader, in_readers)
 
 struct gw_events {
     struct gw_feed *feed;
-    struct gw_fleet *fleet;
-    const struct gw_requests *requests;
+    const struct gw_served *served;
     struct reader_list readers;
     struct baton_buf snapshot; /* a fleet event */
     int64_t beat_ns, wrote_ns; /* the last beat; when any reader got bytes */
     uint64_t n_missed;         /* batches that some reader did not get */
 };
 
-struct gw_events *gw_events_create(struct gw_feed *feed, struct gw_fleet *fleet,
-                                   const struct gw_requests *requests)
+struct gw_events *gw_events_create(struct gw_feed *feed, const struct gw_served *served)
 {
     struct gw_events *events = calloc(1, sizeof *events);
     if (!events)
         return NULL;
     events->feed = feed;
-    events->fleet = fleet;
-    events->requests = requests;
+    events->served = served;
     reader_list_init(&events->readers);
     baton_buf_init(&events->snapshot, GW_FEED_FLEET_BYTES);
     return events;
@@ -148,13 +145,22 @@ void gw_events_get(struct gw_api *api, struct gw_exchange *exchange, const struc
 
 /* ---- the beat ---- */
 
+static void put_snapshot(struct gw_events *events)
+{
+    struct gw_feed_part parts[GW_MAX_MODELS];
+    for (size_t i = 0; i < events->served->n; i++)
+        parts[i] = (struct gw_feed_part){events->served->models[i]->fleet,
+                                         events->served->models[i]->requests};
+    gw_feed_put_fleet(events->feed, parts, events->served->n, &events->snapshot);
+}
+
 /* What the reader gets at this beat. A fleet event stands for the whole batch. */
 static const struct baton_buf *bytes_for(struct gw_events *events, struct reader *reader)
 {
     if (!reader->needs_fleet)
         return &events->feed->batch;
     if (!events->snapshot.len)
-        gw_feed_put_fleet(events->feed, events->fleet, events->requests, &events->snapshot);
+        put_snapshot(events);
     reader->needs_fleet = baton_buf_err(&events->snapshot) != BATON_OK;
     return &events->snapshot;
 }
@@ -198,7 +204,8 @@ void gw_events_tick(struct gw_events *events, int64_t now_ns)
     if (!events->readers.n || now_ns - events->beat_ns < GW_EVENTS_BEAT_NS)
         return;
     events->beat_ns = now_ns;
-    gw_feed_beat(events->feed, events->fleet);
+    for (size_t i = 0; i < events->served->n; i++)
+        gw_feed_beat(events->feed, events->served->models[i]->fleet);
     baton_buf_reset(&events->snapshot);
     send_to_all(events, now_ns);
     gw_feed_next(events->feed);

@@ -20,9 +20,8 @@ enum { GW_EVENTS_MAX_READERS = 16 };
 #define GW_EVENTS_BEAT_NS  (100 * BATON_MS)
 #define GW_EVENTS_QUIET_NS (5 * BATON_SECOND) /* then a comment keeps proxies from closing */
 
-/* Borrows all; NULL without memory. */
-struct gw_events *gw_events_create(struct gw_feed *feed, struct gw_fleet *fleet,
-                                   const struct gw_requests *requests);
+/* Borrows both; the models may be set later. NULL without memory. */
+struct gw_events *gw_events_create(struct gw_feed *feed, const struct gw_served *served);
 void gw_events_destroy(struct gw_events *events);
 
 /* Sends the batch when its beat has come. */

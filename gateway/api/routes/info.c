@@ -132,6 +132,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, api->requests, out);
     gw_metrics_write_http(api->server, out);
+    gw_access_write_metrics(api->access, out);
     gw_bodies_write_metrics(api->bodies, out);
     put_gauge(out, "baton_stored_responses", "Responses of POST /v1/responses that are kept.",
               (double)gw_response_store_n(api->responses));
