@@ -58,6 +58,7 @@ struct gateway {
     uv_work_t first_work;
     struct gw_served_model *models[GW_MAX_MODELS];
     size_t n_models;
+    struct gw_more_models more_models;
     struct baton_inbox *inbox;
     struct gw_spans spans;
     struct gw_feed feed;
@@ -104,7 +105,7 @@ static bool handle_messages(struct gateway *gateway)
     while (!gateway->closing && now_ns - begin_ns < TURN_NS) {
         if (!baton_inbox_take(gateway->inbox, &message))
             return true;
-        gw_fleet_receive(&gateway->models[0]->fleet, &message, now_ns);
+        gw_fleet_receive(gw_fleets_of(&gateway->served.fleets, message.envelope), &message, now_ns);
         baton_message_fini(&message);
         pump(gateway);
         now_ns = baton_now_ns();
@@ -454,27 +455,46 @@ static enum baton_err start_pool(struct gateway *gateway, struct baton_why *why)
     return status ? baton_fail(why, BATON_IO, "libuv's pool: %s", uv_strerror(status)) : BATON_OK;
 }
 
-static enum baton_err open_models(struct gateway *gateway, struct baton_why *why)
+static enum baton_err open_model(struct gateway *gateway, const struct gw_more_model *more,
+                                 struct baton_why *why)
 {
     struct gw_served_model *served = gw_served_model_create(gateway->options);
     if (!served)
         return BATON_NO_MEMORY;
     gateway->models[gateway->n_models++] = served;
-    return gw_served_model_open(served, why);
+    enum baton_err err = gw_served_model_open(served, more, why);
+    for (size_t i = 0; i + 1 < gateway->n_models && !err; i++)
+        err = gw_served_model_check_apart(gateway->models[i], served, why);
+    return err;
+}
+
+static enum baton_err open_models(struct gateway *gateway, struct baton_why *why)
+{
+    struct gw_more_models *more = &gateway->more_models;
+    enum baton_err err = gw_more_models_parse(more, gateway->options->more_models, why);
+    if (!err)
+        err = open_model(gateway, NULL, why);
+    for (size_t i = 0; i < more->n && !err; i++)
+        err = open_model(gateway, &more->list[i], why);
+    return err;
 }
 
 static enum baton_err start_models(struct gateway *gateway)
 {
     const struct gw_fleet_surroundings around = {.epoch = gateway->epoch,
                                                  .token = &gateway->token,
+                                                 .fleets = &gateway->served.fleets,
+                                                 .is_one_of_several = gateway->n_models > 1,
                                                  .inbox = gateway->inbox,
                                                  .spans = &gateway->spans,
                                                  .feed = &gateway->feed,
                                                  .wake = wake,
                                                  .wake_arg = gateway};
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < gateway->n_models && !err; i++)
+    for (size_t i = 0; i < gateway->n_models && !err; i++) {
         err = gw_served_model_start(gateway->models[i], &around);
+        gateway->served.fleets.list[gateway->served.fleets.n++] = &gateway->models[i]->fleet;
+    }
     return err;
 }
 
@@ -558,6 +578,7 @@ static void release(struct gateway *gateway)
     gw_spans_close(&gateway->spans);
     for (size_t i = 0; i < gateway->n_models; i++)
         gw_served_model_free(gateway->models[i]);
+    gw_more_models_fini(&gateway->more_models);
 }
 
 /* Without the second line, small blocks that are freed do not join their neighbours, and the heaps

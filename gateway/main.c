@@ -43,6 +43,9 @@ static const struct baton_option option_table[] = {
     TEXT(served_model_name, "served-model-name", "",
          "model names that clients may use, separated by commas; responses show the first; *: any "
          "name; \"\": the model's own name"),
+    TEXT(more_models, "more-models", "",
+         "models served beside --model, as NAME=PATH or PATH, separated by commas; requests choose "
+         "by their field model; each has its own context, chat template and workers"),
     INT(seed, "seed", "-1", -1, INT32_MAX, "",
         "seed of requests that have none, so that equal requests get equal answers; -1: a random "
         "one for each"),

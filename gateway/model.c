@@ -56,13 +56,13 @@ static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_opt
     return err;
 }
 
-static enum baton_err make_chat(struct gw_model *model, const struct gw_options *options,
+static enum baton_err make_chat(struct gw_model *model, const struct gw_model_options *own,
                                 const struct baton_checkpoint *checkpoint, struct baton_why *why)
 {
     struct baton_chat_template source = {0};
     enum baton_err err = baton_checkpoint_chat_template(checkpoint, &source, why);
     if (!err)
-        err = baton_chat_create(&source, options->chat_template, &model->chat, why);
+        err = baton_chat_create(&source, own->chat_template, &model->chat, why);
     baton_chat_template_fini(&source);
     return err;
 }
@@ -85,10 +85,11 @@ static enum baton_err check_split(const struct gw_options *options, bool has_sta
                       "which each part of a prompt would wait");
 }
 
-static enum baton_err check_model(struct gw_model *model, const struct gw_options *options,
+static enum baton_err check_model(struct gw_model *model, const struct gw_model_options *own,
+                                  const struct gw_options *options,
                                   const struct baton_checkpoint *checkpoint, struct baton_why *why)
 {
-    int64_t context_tokens = options->checkpoint.context_tokens;
+    int64_t context_tokens = own->context_tokens;
     const struct baton_arch *arch;
     struct baton_spec *spec = malloc(sizeof *spec);
     if (!spec)
@@ -123,15 +124,15 @@ static enum baton_err read_text_prompts(struct gw_model *model,
     return err;
 }
 
-enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
-                             struct baton_why *why)
+enum baton_err gw_model_open(struct gw_model *model, const struct gw_model_options *own,
+                             const struct gw_options *options, struct baton_why *why)
 {
     struct baton_checkpoint *checkpoint = NULL;
-    enum baton_err err = baton_checkpoint_open(options->checkpoint.model, &checkpoint, why);
+    enum baton_err err = baton_checkpoint_open(own->path, &checkpoint, why);
     if (err)
         return err;
     model->facts = checkpoint->facts;
-    err = check_model(model, options, checkpoint, why);
+    err = check_model(model, own, options, checkpoint, why);
     if (!err)
         err = take_fingerprint(model, options, checkpoint, why);
     if (!err)
@@ -139,7 +140,7 @@ enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *op
     if (!err)
         err = make_tokenizer(model, options, checkpoint, why);
     if (!err)
-        err = make_chat(model, options, checkpoint, why);
+        err = make_chat(model, own, checkpoint, why);
     if (!err)
         err = read_text_prompts(model, checkpoint, why);
     baton_checkpoint_close(checkpoint);

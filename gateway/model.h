@@ -25,10 +25,18 @@ struct gw_model {
     struct baton_json *text_prompts; /* what the authors put before texts to embed; NULL: nothing */
 };
 
-/* Reads options->checkpoint.model, a directory or a GGUF file, without its weights except for their
+/* One of the models that a gateway serves. */
+struct gw_model_options {
+    const char *path;          /* a directory or a GGUF file */
+    const char *chat_template; /* "auto": the model's own */
+    int64_t context_tokens;    /* 0: the model's own */
+};
+
+/* Reads the model, without its weights except for their
  * digest. Also rejects a model that no worker could compute, so that the gateway's start fails and
  * not only the workers'. Call gw_model_close also after an error. */
-enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
+enum baton_err gw_model_open(struct gw_model *model, const struct gw_model_options *own,
+                             const struct gw_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 
 /* A zeroed model is allowed. */

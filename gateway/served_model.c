@@ -1,6 +1,7 @@
 #include "gateway/served_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -62,14 +63,58 @@ struct gw_served_model *gw_served_model_create(const struct gw_options *options)
     return served;
 }
 
-enum baton_err gw_served_model_open(struct gw_served_model *served, struct baton_why *why)
+static void set_names(struct gw_model_names *names, const struct gw_more_model *more,
+                      const char *own)
+{
+    *names = (struct gw_model_names){.n = 1, .list = {own}};
+    for (int i = 0; i < more->n_names; i++)
+        names->list[i] = more->names[i];
+    if (more->n_names)
+        names->n = more->n_names;
+}
+
+enum baton_err gw_served_model_open(struct gw_served_model *served,
+                                    const struct gw_more_model *more, struct baton_why *why)
 {
     const struct gw_options *options = served->options;
-    enum baton_err err = gw_model_open(&served->model, options, why);
-    if (!err)
+    struct gw_model_options own = {.path = options->checkpoint.model,
+                                   .chat_template = options->chat_template,
+                                   .context_tokens = options->checkpoint.context_tokens};
+    if (more)
+        own = (struct gw_model_options){.path = more->path, .chat_template = "auto"};
+    enum baton_err err = gw_model_open(&served->model, &own, options, why);
+    if (!err && more)
+        set_names(&served->names, more, served->model.facts.name);
+    else if (!err)
         err = gw_model_names_parse(&served->names, options->served_model_name,
                                    served->model.facts.name, why);
     return err;
+}
+
+/* Without the weights only the names of the files tell models of the same shape apart. */
+static bool is_same(const struct gw_model *a, const struct gw_model *b)
+{
+    const struct baton_fingerprint *of_a = &a->fingerprint, *of_b = &b->fingerprint;
+    return !strcmp(of_a->config, of_b->config) && !strcmp(of_a->tokenizer, of_b->tokenizer) &&
+           !strcmp(of_a->weights, of_b->weights) &&
+           (*of_a->weights || !strcmp(a->facts.name, b->facts.name));
+}
+
+enum baton_err gw_served_model_check_apart(const struct gw_served_model *a,
+                                           const struct gw_served_model *b, struct baton_why *why)
+{
+    for (int i = 0; i < a->names.n; i++)
+        if (gw_model_names_lists(&b->names, a->names.list[i]))
+            return baton_fail(why, BATON_INVALID,
+                              "two models are called \"%.128s\": give one another name with "
+                              "--served-model-name or --more-models NAME=PATH",
+                              a->names.list[i]);
+    if (is_same(&a->model, &b->model))
+        return baton_fail(why, BATON_INVALID,
+                          "\"%.128s\" and \"%.128s\" are the same model: further names of a model "
+                          "belong in --served-model-name, or in --more-models with the same path",
+                          a->names.list[0], b->names.list[0]);
+    return BATON_OK;
 }
 
 static void init_fleet(struct gw_served_model *served, const struct gw_fleet_surroundings *around)
@@ -83,6 +128,7 @@ static void init_fleet(struct gw_served_model *served, const struct gw_fleet_sur
                          .token = around->token,
                          .fingerprint = &served->model.fingerprint,
                          .facts = &served->model.facts},
+            .fleets = around->fleets,
             .inbox = around->inbox,
             .heartbeat = {.beat_ns = (int64_t)(options->fleet.beat_s * (double)BATON_SECOND),
                           .silence_ns = (int64_t)(options->fleet.silence_s * (double)BATON_SECOND),
@@ -102,6 +148,9 @@ enum baton_err gw_served_model_start(struct gw_served_model *served,
                                      const struct gw_fleet_surroundings *around)
 {
     const struct gw_options *options = served->options;
+    struct gw_routing_options routing = gw_settings_routing(options);
+    if (around->is_one_of_several)
+        routing.model = served->names.list[0];
     init_fleet(served, around);
     served->core = (struct gw_core){
         .requests = &served->requests,
@@ -113,7 +162,7 @@ enum baton_err gw_served_model_start(struct gw_served_model *served,
         &served->dispatcher,
         &(struct gw_dispatcher_options){.lifecycle = {.max_attempts = options->max_attempts,
                                                       .migration_limit = options->migration_limit},
-                                        .routing = gw_settings_routing(options),
+                                        .routing = routing,
                                         .bounds = {.max_queued = options->max_queued,
                                                    .max_queued_tokens = options->max_queued_tokens,
                                                    .max_wait_s = options->max_wait_s}},

@@ -15,7 +15,9 @@
 
 #include "gateway/api/adapters/lora.h"
 #include "gateway/api/api.h"
+#include "gateway/fleet/fleets.h"
 #include "gateway/model.h"
+#include "gateway/more_models.h"
 #include "gateway/settings.h"
 
 struct gw_served_model {
@@ -36,6 +38,8 @@ struct gw_served_model {
 struct gw_fleet_surroundings {
     uint64_t epoch;
     const struct baton_cluster_token *token;
+    const struct gw_fleets *fleets;
+    bool is_one_of_several; /* failures name it */
     struct baton_inbox *inbox;
     struct gw_spans *spans;
     struct gw_feed *feed;
@@ -46,9 +50,15 @@ struct gw_fleet_surroundings {
 /* options are borrowed. NULL without memory. */
 struct gw_served_model *gw_served_model_create(const struct gw_options *options);
 
-/* Reads the model's files. */
+/* Reads the files of the model of --more-models, which is borrowed; NULL: that of --model. */
 enum baton_err gw_served_model_open(struct gw_served_model *served,
+                                    const struct gw_more_model *more,
                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* Whether the two can be told apart: they have other names, and their workers another identity. */
+enum baton_err gw_served_model_check_apart(const struct gw_served_model *a,
+                                           const struct gw_served_model *b,
+                                           struct baton_why *why) BATON_MUST_CHECK;
 
 /* Begins to accept workers, and closes their links. */
 enum baton_err gw_served_model_start(struct gw_served_model *served,

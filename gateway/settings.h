@@ -23,7 +23,7 @@ struct gw_options {
     const char *host, *inbox, *id, *ssl_certfile, *ssl_keyfile;
     const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
     const char *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
-    const char *chat_template, *served_model_name, *files_dir;
+    const char *chat_template, *served_model_name, *more_models, *files_dir;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share KV blocks of other prompts */

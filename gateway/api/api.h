@@ -15,6 +15,7 @@
 #include "gateway/api/model_names.h"
 #include "gateway/chat/chat.h"
 #include "gateway/dispatch/dispatcher.h"
+#include "gateway/fleet/fleets.h"
 #include "gateway/http/server.h"
 
 struct gw_access;
@@ -31,13 +32,14 @@ struct gw_openapi;
 struct gw_response_store;
 struct gw_streams;
 
-enum { GW_MAX_MODELS = 32 };
+enum { GW_MAX_MODELS = GW_MAX_FLEETS };
 
 /* The models behind one gateway, each with an API of its own. The first answers requests that name
  * none. */
 struct gw_served {
     struct gw_api *models[GW_MAX_MODELS];
     size_t n;
+    struct gw_fleets fleets; /* theirs, in the same order */
 };
 
 struct gw_api {

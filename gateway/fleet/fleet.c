@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/fleet/fleets.h"
 
 /* HEARD_BEATS: a worker that misses more beats than this may not be computing. It is fewer than
  * make it suspect. SLOTS_PER_BEAT: a check is late by at most this part of a beat. */
@@ -87,12 +88,11 @@ void gw_fleet_fini(struct gw_fleet *fleet)
 
 /* ---- joining ---- */
 
-static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
+/* Ids are unique among all workers of the gateway. */
+static struct gw_worker *find_id(struct gw_fleet *fleet, const char *id, struct gw_fleet **of)
 {
-    struct gw_worker *worker = gw_worker_list_first(&fleet->workers);
-    while (worker && strcmp(worker->id, id) != 0)
-        worker = gw_worker_list_next(&fleet->workers, worker);
-    return worker;
+    const struct gw_fleets alone = {.list = {fleet}, .n = 1};
+    return gw_fleets_find(fleet->options.fleets ? fleet->options.fleets : &alone, id, of);
 }
 
 /* An id is in use while its worker answers. A silent or disconnected worker loses its id to the new
@@ -100,7 +100,8 @@ static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
 static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
                        struct gw_refusal *refusal)
 {
-    struct gw_worker *other = find_id(fleet, envelope->hello->worker_id);
+    struct gw_fleet *of = fleet;
+    struct gw_worker *other = find_id(fleet, envelope->hello->worker_id, &of);
     if (!other)
         return true;
     if (other->epoch != envelope->src_epoch && other->state != GW_WORKER_SUSPECT &&
@@ -108,7 +109,7 @@ static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__DUPLICATE_ID,
                                    "the id \"%s\" is in use by another worker (pid %u at %s)",
                                    other->id, other->pid, other->address);
-    lose(fleet, other, "it has joined again");
+    lose(of, other, "it has joined again");
     return true;
 }
 
@@ -124,9 +125,13 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
                                    "the worker's numeric class is new, and the fleet has its most "
                                    "classes, %d",
                                    GW_MAX_CLASSES);
+    if (!gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal)) {
+        if (fleet->options.fleets && fleet->options.fleets->n > 1)
+            gw_fleets_explain(fleet->options.fleets, envelope->hello, refusal);
+        return false;
+    }
     /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
-    return gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal) &&
-           id_is_free(fleet, envelope, refusal);
+    return id_is_free(fleet, envelope, refusal);
 }
 
 static void log_joined(const struct gw_worker *worker)

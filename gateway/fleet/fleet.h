@@ -31,8 +31,11 @@ struct gw_hello_stats {
     uint64_t n_dropped;   /* not answered: sender unreachable, or too many are being refused */
 };
 
+struct gw_fleets;
+
 struct gw_fleet_options {
     struct gw_identity identity;
+    const struct gw_fleets *fleets; /* all of the gateway, this one among them; NULL: it is alone */
     struct baton_inbox *inbox;
     struct gw_heartbeat heartbeat;
     int64_t absence_ns;      /* how long requests wait for a role without workers */

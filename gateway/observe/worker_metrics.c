@@ -199,7 +199,7 @@ static void put_capacity(struct baton_json_out *out, const Baton__V1__Status *st
 }
 
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
-                       const struct gw_fleet *fleet, bool for_operator)
+                       const struct gw_fleet *fleet, const char *served_model, bool for_operator)
 {
     const struct gw_fleet_terms *terms = &fleet->terms;
     baton_json_open(out, NULL, '{');
@@ -211,6 +211,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
         baton_json_put_string(out, "address", worker->address);
     }
     baton_json_put_string(out, "model", worker->model);
+    baton_json_put_string(out, "served_model", served_model);
     baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
     baton_json_put_string(out, "dtype", terms->dtype);
     baton_json_put_string(out, "kv_dtype", terms->kv_dtype);
@@ -227,13 +228,11 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
 }
 
 void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet,
-                           bool for_operator)
+                           const char *served_model, bool for_operator)
 {
-    baton_json_open(out, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        put_worker(out, worker, fleet, for_operator);
-    baton_json_close(out, ']');
+        put_worker(out, worker, fleet, served_model, for_operator);
 }
 
 /* ---- Prometheus ---- */

@@ -13,9 +13,10 @@
 #include "common/base/json.h"
 #include "gateway/fleet/fleet.h"
 
-/* Writes the member "workers", an array. Only an operator sees processes and addresses. */
+/* Writes the fleet's workers as elements of an array; served_model: what clients call their model.
+ * Only an operator sees processes and addresses. */
 void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet,
-                           bool for_operator);
+                           const char *served_model, bool for_operator);
 
 /* Writes Prometheus text, with the number of workers of each role in each state. */
 void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet);

@@ -1,5 +1,7 @@
 #include "gateway/routing/needs.h"
 
+#include <stdio.h>
+
 #include "common/base/clock.h"
 
 /* ---- workers that could serve a request ---- */
@@ -248,12 +250,26 @@ static int64_t largest_cache(const struct gw_fleet *fleet, Baton__V1__Role role)
     return most;
 }
 
+static void put_words(const struct gw_routing *routing, const struct gw_failure *failure,
+                      char text[GW_OVERFLOW_WORDS_BYTES])
+{
+    if (routing->options.model && failure->status == 503)
+        (void)snprintf(text, GW_OVERFLOW_WORDS_BYTES, "model \"%.64s\": %s", routing->options.model,
+                       failure->message);
+    else
+        (void)snprintf(text, GW_OVERFLOW_WORDS_BYTES, "%s", failure->message);
+}
+
 const struct gw_failure *gw_needs_tell(const struct gw_routing *routing, struct gw_request *request,
                                        const struct gw_failure *unmet, struct gw_needs_words *words)
 {
     static const char why[] = ", which the workers' KV caches hold";
-    if (unmet != &no_memory)
-        return unmet;
+    words->failure = *unmet;
+    words->failure.message = words->text;
+    if (unmet != &no_memory) {
+        put_words(routing, unmet, words->text);
+        return &words->failure;
+    }
     int64_t n_prefill = largest_cache(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL);
     int64_t n_decode = largest_cache(routing->fleet, BATON__V1__ROLE__ROLE_DECODE);
     int64_t n_ctx = n_decode && n_decode < n_prefill ? n_decode : n_prefill;
@@ -264,8 +280,6 @@ const struct gw_failure *gw_needs_tell(const struct gw_routing *routing, struct 
         gw_overflow_output_words(words->text, n_prompt, request->params.max_new_tokens, n_ctx, why);
     else
         gw_overflow_prompt_words(words->text, n_prompt, n_ctx, why);
-    words->failure = *unmet;
-    words->failure.message = words->text;
     request->exceeded_tokens = n_ctx;
     return &words->failure;
 }

@@ -61,8 +61,9 @@ struct gw_needs_words {
     char text[GW_OVERFLOW_WORDS_BYTES];
 };
 
-/* Returns what gw_needs_unmet returned. For a prompt that does not fit it has the numbers, which
- * the request gets too, and borrows the words. */
+/* Returns what gw_needs_unmet returned, and borrows the words. Where workers are missing they name
+ * the model, if the gateway has several. For a prompt that does not fit it has the numbers, which
+ * the request gets too. */
 const struct gw_failure *gw_needs_tell(const struct gw_routing *routing, struct gw_request *request,
                                        const struct gw_failure *unmet,
                                        struct gw_needs_words *words);

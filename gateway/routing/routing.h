@@ -33,6 +33,7 @@ struct gw_routing_options {
     bool strict_class; /* tokens of a request come from one numeric class, or it fails */
     int64_t
         colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
+    const char *model; /* named where it lacks workers; NULL: the gateway has no other one */
 };
 
 struct gw_routing {

@@ -36,7 +36,9 @@ static const struct baton_fingerprint fingerprint = {.config = "c0"};
 static const struct baton_fim fim = {
     .ids = {2000, 2001, 2002, 2003, 2004, 2005}, .ends = {2003}, .n_ends = 1};
 static struct gw_adapter_defaults adapter_defaults;
-static struct gw_api api = {.facts = &facts,
+static struct gw_served served;
+static struct gw_api api = {.served = &served,
+                            .facts = &facts,
                             .adapter_defaults = &adapter_defaults,
                             .fim = &fim,
                             .fingerprint = &fingerprint,
@@ -191,6 +193,7 @@ static void open_api(void)
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
     add_worker(&fleet);
     api.fleet = &fleet;
+    served = (struct gw_served){.models = {&api}, .n = 1, .fleets = {.list = {&fleet}, .n = 1}};
     api.chat = chat;
     const struct gw_access_options access = {
         .api_keys = "", .admin_keys = "", .cors_origins = "", .allowed_hosts = "", .host = ""};

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 
 enum { MAX_OPEN = 8 };
 
@@ -326,10 +327,21 @@ static void read_name(struct gw_fields *fields, struct wanted *wanted)
                        BATON_MAX_ADAPTER_NAME);
 }
 
-static bool is_taken(const struct gw_api *api, const struct wanted *wanted, bool in_place)
+/* The model that has the adapter; api first. NULL: none has. */
+static struct gw_api *owner_of(struct gw_api *api, const char *name)
 {
-    return gw_model_names_lists(api->names, wanted->name) ||
-           (!in_place && gw_fleet_adapter(api->fleet, wanted->name));
+    struct gw_api *of = gw_fleet_adapter(api->fleet, name) ? api : NULL;
+    for (size_t i = 0; i < api->served->n && !of; i++)
+        if (gw_fleet_adapter(api->served->models[i]->fleet, name))
+            of = api->served->models[i];
+    return of;
+}
+
+/* Names are unique among all models and adapters, so that each leads to one model. */
+static bool is_taken(struct gw_api *api, const struct wanted *wanted, bool in_place)
+{
+    const struct gw_api *of = owner_of(api, wanted->name);
+    return gw_model_listed(api, wanted->name) || (of && !(in_place && of == api));
 }
 
 void gw_lora_load(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
@@ -344,7 +356,7 @@ void gw_lora_load(struct gw_api *api, struct gw_exchange *exchange, const struct
     gw_field_bool(&fields, "load_inplace", &in_place);
     gw_field_real(&fields, "scale", -BATON_MAX_ADAPTER_SCALE, false, BATON_MAX_ADAPTER_SCALE,
                   &scale);
-    (void)gw_field(&fields, "base_model_name"); /* vLLM's; the served model is the only one */
+    (void)gw_field(&fields, "base_model_name"); /* has chosen the model, if there are several */
     gw_fields_refuse_unknown(&fields);
     wanted.scale = (float)scale;
     if (api->schema)
@@ -369,7 +381,8 @@ void gw_lora_drop(struct gw_api *api, struct gw_exchange *exchange, const struct
     gw_fields_refuse_unknown(&fields);
     if (api->schema)
         return;
-    if (!fields.failed && !gw_fleet_adapter(api->fleet, wanted.name)) {
+    struct gw_api *of = fields.failed ? NULL : owner_of(api, wanted.name);
+    if (!fields.failed && !of) {
         gw_fields_fail(&fields, "lora_name", "not_found", "lora_name: no adapter is called '%s'",
                        wanted.name);
         fields.problem.status = 404;
@@ -377,5 +390,5 @@ void gw_lora_drop(struct gw_api *api, struct gw_exchange *exchange, const struct
     if (fields.failed)
         gw_answer_problem(exchange, &fields.problem);
     else
-        start(api->lora, exchange, &wanted, true);
+        start(of->lora, exchange, &wanted, true);
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
+#include "gateway/api/listing.h"
 
 enum { SLOTS_MAX_BYTES = 16 << 20 };
 
@@ -80,12 +82,11 @@ static void put_slot(struct baton_json_out *out, int64_t id, const struct gw_api
     baton_json_close(out, '}');
 }
 
-/* Returns the number of free slots. */
+/* Returns the number of free slots; the first one gets the number *id. */
 static size_t put_slots(struct baton_json_out *out, const struct gw_api *api,
-                        const struct decoding *decoding)
+                        const struct decoding *decoding, int64_t *id)
 {
     struct gw_worker_list *workers = &api->fleet->workers;
-    int64_t id = 0;
     size_t n_free = 0;
     for (struct gw_worker *worker = gw_worker_list_first(workers); worker;
          worker = gw_worker_list_next(workers, worker)) {
@@ -94,32 +95,52 @@ static size_t put_slots(struct baton_json_out *out, const struct gw_api *api,
             continue;
         for (uint32_t i = 0; i < worker->status.step_max_rows; i++, at++) {
             bool taken = is_of(decoding, at, worker);
-            put_slot(out, id++, api, worker, taken ? decoding->requests[at] : NULL);
+            put_slot(out, (*id)++, api, worker, taken ? decoding->requests[at] : NULL);
             n_free += !taken;
         }
     }
     return n_free;
 }
 
+/* Adds the number of free slots of a model. False: no memory. */
+static bool put_slots_of(struct baton_json_out *out, const struct gw_api *api, int64_t *id,
+                         size_t *n_free)
+{
+    struct decoding decoding;
+    if (!gather(api->requests, &decoding))
+        return false;
+    *n_free += put_slots(out, api, &decoding, id);
+    free(decoding.requests);
+    return true;
+}
+
+static bool fails_when_full(const struct gw_exchange *exchange)
+{
+    char value[GW_URL_PART_BYTES];
+    return !strcmp(gw_query_value(exchange, "fail_on_no_slot", value), "1");
+}
+
 void gw_llamacpp_slots(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *unused)
 {
-    struct decoding decoding;
+    struct gw_served models;
     struct baton_buf body;
+    int64_t id = 0;
+    size_t n_free = 0;
+    bool ok = true;
     (void)unused;
-    if (!gather(api->requests, &decoding)) {
-        gw_answer_error(exchange, 503, "overloaded", "no memory for the answer");
-        return;
-    }
+    gw_models_asked_for(api, exchange, &models);
     baton_buf_init(&body, SLOTS_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '[');
-    size_t n_free = put_slots(&out, api, &decoding);
+    for (size_t i = 0; i < models.n && ok; i++)
+        ok = put_slots_of(&out, models.models[i], &id, &n_free);
     baton_json_close(&out, ']');
-    if (!n_free && !strcmp(gw_exchange_query(exchange), "fail_on_no_slot=1"))
+    if (!ok)
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the answer");
+    else if (!n_free && fails_when_full(exchange))
         gw_answer_error(exchange, 503, "overloaded", "no slot is free");
     else
         gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
-    free(decoding.requests);
 }

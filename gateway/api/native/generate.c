@@ -18,6 +18,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     builder.is_strict = true;
     builder.options.own = &own;
     builder.options.streaming = streaming;
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     gw_params_read(api, fields, &builder.params);
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, &max_new_tokens);
     gw_field_bool(fields, "kv_cache", &builder.params.shared.kv_cache);

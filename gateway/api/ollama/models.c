@@ -5,6 +5,7 @@
 
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/model_card.h"
 
 /* The release of Ollama whose API these routes follow. Clients check it before they use a feature
@@ -72,23 +73,31 @@ static void put_running(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
 }
 
-/* One entry for each of the model's names, because clients look for theirs. */
-static void answer_list(const struct gw_api *api, struct gw_exchange *exchange, bool running)
+/* Puts one entry for each of the model's names, because clients look for theirs. */
+static void put_entries(struct baton_json_out *out, const struct gw_api *api, bool running)
+{
+    for (int i = 0; i < api->names->n; i++) {
+        baton_json_open(out, NULL, '{');
+        put_model(out, api, api->names->list[i]);
+        if (running) {
+            put_running(out, api);
+        } else {
+            gw_put_rfc3339(out, "modified_at", api->started_s);
+            gw_ollama_put_capabilities(out, api);
+        }
+        baton_json_close(out, '}');
+    }
+}
+
+static void answer_list(struct gw_api *api, struct gw_exchange *exchange, bool running)
 {
     struct gw_answer answer;
+    struct gw_served models;
+    gw_models_asked_for(api, exchange, &models);
     gw_answer_open(&answer);
     baton_json_open(&answer.out, "models", '[');
-    for (int i = 0; i < api->names->n; i++) {
-        baton_json_open(&answer.out, NULL, '{');
-        put_model(&answer.out, api, api->names->list[i]);
-        if (running) {
-            put_running(&answer.out, api);
-        } else {
-            gw_put_rfc3339(&answer.out, "modified_at", api->started_s);
-            gw_ollama_put_capabilities(&answer.out, api);
-        }
-        baton_json_close(&answer.out, '}');
-    }
+    for (size_t i = 0; i < models.n; i++)
+        put_entries(&answer.out, models.models[i], running);
     baton_json_close(&answer.out, ']');
     gw_answer_close(&answer, exchange, 200);
 }

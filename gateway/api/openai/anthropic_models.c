@@ -17,9 +17,11 @@ void gw_anthropic_put_model(struct baton_json_out *out, const struct gw_api *api
         baton_json_put_null(out, unknown[i]);
 }
 
-void gw_anthropic_put_page(struct baton_json_out *out, const struct gw_api *api)
+void gw_anthropic_put_page(struct baton_json_out *out, const struct gw_served *models)
 {
+    const struct gw_model_names *first = models->models[0]->names;
+    const struct gw_model_names *last = models->models[models->n - 1]->names;
     baton_json_put_bool(out, "has_more", false);
-    baton_json_put_string(out, "first_id", api->names->list[0]);
-    baton_json_put_string(out, "last_id", api->names->list[api->names->n - 1]);
+    baton_json_put_string(out, "first_id", first->list[0]);
+    baton_json_put_string(out, "last_id", last->list[last->n - 1]);
 }

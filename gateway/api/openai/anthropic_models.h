@@ -11,6 +11,6 @@
 void gw_anthropic_put_model(struct baton_json_out *out, const struct gw_api *api, const char *name);
 
 /* Writes the members of a list beside its data: all names are on one page. */
-void gw_anthropic_put_page(struct baton_json_out *out, const struct gw_api *api);
+void gw_anthropic_put_page(struct baton_json_out *out, const struct gw_served *models);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/embeddings/pairs.h"
 #include "gateway/api/embeddings/text_prompt.h"
@@ -142,23 +143,31 @@ static void put_adapters(struct baton_json_out *out, const struct gw_api *api, p
     }
 }
 
+static void put_entries(struct baton_json_out *out, const struct gw_api *api, put_any_model *put)
+{
+    for (int i = 0; i < api->names->n; i++) {
+        baton_json_open(out, NULL, '{');
+        put(out, api, api->names->list[i]);
+        baton_json_close(out, '}');
+    }
+    put_adapters(out, api, put);
+}
+
 void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
     struct gw_answer answer;
+    struct gw_served models;
     put_any_model *put = writer_for(exchange);
     (void)none;
+    gw_models_asked_for(api, exchange, &models);
     gw_answer_open(&answer);
     baton_json_open(&answer.out, "data", '[');
-    for (int i = 0; i < api->names->n; i++) {
-        baton_json_open(&answer.out, NULL, '{');
-        put(&answer.out, api, api->names->list[i]);
-        baton_json_close(&answer.out, '}');
-    }
-    put_adapters(&answer.out, api, put);
+    for (size_t i = 0; i < models.n; i++)
+        put_entries(&answer.out, models.models[i], put);
     baton_json_close(&answer.out, ']');
     if (put == gw_anthropic_put_model)
-        gw_anthropic_put_page(&answer.out, api);
+        gw_anthropic_put_page(&answer.out, &models);
     else
         baton_json_put_string(&answer.out, "object", "list");
     gw_answer_close(&answer, exchange, 200);
@@ -174,12 +183,13 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_problem problem;
     struct gw_answer answer;
     (void)none;
-    if (!gw_model_names_has(api->names, name) && !gw_fleet_adapter(api->fleet, name)) {
+    const struct gw_api *of = gw_model_named(api, name);
+    if (!of || (!gw_model_names_has(of->names, name) && !gw_fleet_adapter(of->fleet, name))) {
         gw_params_refuse_model(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;
     }
     gw_answer_open(&answer);
-    writer_for(exchange)(&answer.out, api, name);
+    writer_for(exchange)(&answer.out, of, name);
     gw_answer_close(&answer, exchange, 200);
 }

@@ -68,9 +68,11 @@ static const struct {
                "max_model_len:integer"},
     {"Text", "text:string content:string prompt:string"},
     {"Prompt", "prompt:string"},
-    {"Check", "name:string ok:boolean age_s:number|null"},
+    {"Check", "model?:string name:string ok:boolean age_s:number|null"},
     {"Health", "status:string checks?:[Check] all_ok?:boolean"},
-    {"Ready", "status:string model:string prefill:integer decode:integer warnings:[string]"},
+    {"ReadyModel", "model:string prefill:integer decode:integer ready:boolean"},
+    {"Ready", "status:string model:string prefill:integer decode:integer models?:[ReadyModel] "
+              "warnings:[string]"},
     {"Version", "version:string commit:string"},
     {"WorkerAdapter", "name:string sha256:string rank:integer"},
     {"LoraAdapter",
@@ -81,6 +83,7 @@ static const struct {
     {"Drain", "id:string role:string state:string active:integer"},
     {"Worker",
      "id:string role:string state:string pid:integer address:string model:string "
+     "served_model:string "
      "fingerprint:string dtype:string kv_dtype:string kernels:string numa:string "
      "draft_model:string adapters:[WorkerAdapter] numeric_class:string kv_block_tokens:integer "
      "kv_tokens:integer kv_limit:string|null "
@@ -98,7 +101,8 @@ static const struct {
     {"RoleLoad", "workers:integer utilisation:number|null best_tokens_per_s:number|null"},
     {"Advice", "short:string prefill:RoleLoad decode:RoleLoad balanced_ratio:number|null "
                "least_workers:object observed:object"},
-    {"Workers", "workers:[Worker] cut_paths:[CutPath] advice:Advice"},
+    {"ModelAdvice", "model:string advice:Advice"},
+    {"Workers", "workers:[Worker] cut_paths:[CutPath] advice:Advice models?:[ModelAdvice]"},
     {"KvHeld", "reason:string blocks:integer owners:integer oldest_s:number"},
     {"KvOwner", "request:string attempt:integer open:boolean|null reason:string blocks:integer "
                 "shared_blocks:integer states:integer age_s:number reason_s:number "

@@ -141,13 +141,24 @@ static void read_stops(struct gw_fields *fields, struct gw_completion_params *pa
 
 /* ---- fields that routes share ---- */
 
+/* Lists the first name of each model, as far as there is room. */
+static const char *list_models(const struct gw_served *served, char *list, size_t size)
+{
+    int n = 0;
+    for (size_t i = 0; i < served->n && n < (int)size - 1; i++)
+        n += snprintf(list + n, size - (size_t)n, "%s\"%s\"", i ? ", " : "",
+                      served->models[i]->names->list[0]);
+    return list;
+}
+
 void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
 {
+    char list[200];
     *problem = (struct gw_problem){.status = 404, .code = "model_not_found"};
     (void)snprintf(problem->param, sizeof problem->param, "model");
-    (void)snprintf(problem->message, sizeof problem->message,
-                   "model '%.128s' not found; \"%.128s\" is served here", name,
-                   api->names->list[0]);
+    (void)snprintf(problem->message, sizeof problem->message, "model '%.128s' not found; %s %s",
+                   name, list_models(api->served, list, sizeof list),
+                   api->served->n > 1 ? "are served here" : "is served here");
 }
 
 static bool is_served(const struct gw_api *api, const char *name, struct baton_adapter_uses *uses)

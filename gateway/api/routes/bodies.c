@@ -8,6 +8,7 @@
 
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/params/grammar.h"
 #include "gateway/api/routes/text.h"
@@ -44,6 +45,7 @@ struct body {
     struct baton_why why;
     enum baton_err err;
     bool is_parsed, is_answered;
+    bool has_query; /* which may name a model */
 };
 
 static struct body *body_of(struct gw_fair_item *item)
@@ -118,7 +120,9 @@ static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_en
     char message[96];
     size_t n = n_fields(tree);
     if (n <= MAX_FIELDS) {
-        endpoint(api, exchange, tree);
+        struct gw_api *chosen = gw_model_of_request(api, exchange, tree);
+        if (chosen)
+            endpoint(chosen, exchange, tree);
         return;
     }
     (void)snprintf(message, sizeof message, "the body has %zu fields; at most %d are accepted", n,
@@ -136,10 +140,21 @@ static void give_back(size_t freed_bytes)
         (void)malloc_trim(0);
 }
 
+/* The model whose tokenizer a body is for. NULL: only the loop can tell, which knows adapters. */
+static struct gw_api *model_on_pool(const struct body *body)
+{
+    const char *name = baton_json_string(baton_json_get(body->tree, "model"), NULL);
+    if (body->api->served->n < 2 || (!name && !body->has_query))
+        return body->api;
+    return name && !body->has_query ? gw_model_listed(body->api, name) : NULL;
+}
+
 static void answer_on_pool(struct body *body)
 {
-    if (n_fields(body->tree) > MAX_FIELDS)
+    struct gw_api *chosen = model_on_pool(body);
+    if (n_fields(body->tree) > MAX_FIELDS || !chosen)
         return;
+    body->api = chosen;
     gw_answer_open(&body->reply.answer);
     body->is_answered = body->on_pool(body->api, body->tree, &body->reply);
     if (body->is_answered)
@@ -309,6 +324,7 @@ static void read_later(struct gw_api *api, struct gw_exchange *exchange, gw_endp
     body->exchange = exchange;
     body->endpoint = endpoint;
     body->on_pool = on_pool;
+    body->has_query = *gw_exchange_query(exchange);
     body->n = n;
     body->text = gw_exchange_take_body(exchange);
     bodies->text_bytes += n;

@@ -8,15 +8,13 @@
 #include "gateway/api/path_param.h"
 
 /* "/workers/{id}/drain" */
-static struct gw_worker *named_by(const struct gw_api *api, const char *path)
+static struct gw_worker *named_by(const struct gw_api *api, const char *path,
+                                  struct gw_fleet **fleet)
 {
     char text[GW_PATH_PARAM_BYTES];
     const char *at = path + sizeof "/workers/" - 1;
     const char *id = gw_path_param(at, strcspn(at, "/"), text);
-    struct gw_worker *worker = gw_worker_list_first(&api->fleet->workers);
-    while (worker && strcmp(worker->id, id) != 0)
-        worker = gw_worker_list_next(&api->fleet->workers, worker);
-    return worker;
+    return gw_fleets_find(&api->served->fleets, id, fleet);
 }
 
 static void answer(struct gw_exchange *exchange, const struct gw_worker *worker)
@@ -33,7 +31,8 @@ static void answer(struct gw_exchange *exchange, const struct gw_worker *worker)
 void gw_drain_worker(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *unused)
 {
-    struct gw_worker *worker = named_by(api, gw_exchange_path(exchange));
+    struct gw_fleet *fleet = NULL;
+    struct gw_worker *worker = named_by(api, gw_exchange_path(exchange), &fleet);
     (void)unused;
     if (!worker) {
         gw_answer_error(exchange, 404, "not_found", "no such worker: see GET /workers");
@@ -42,7 +41,7 @@ void gw_drain_worker(struct gw_api *api, struct gw_exchange *exchange,
     if (worker->state != GW_WORKER_DRAINING) {
         baton_log(BATON_LOG_INFO, "drain_asked", BATON_S("worker", worker->id),
                   BATON_S("peer", gw_exchange_peer(exchange)));
-        gw_fleet_drain(api->fleet, worker, "asked to drain");
+        gw_fleet_drain(fleet, worker, "asked to drain");
     }
     answer(exchange, worker);
 }

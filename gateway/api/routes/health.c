@@ -6,6 +6,8 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
+#include "gateway/api/listing.h"
 #include "gateway/routing/needs.h"
 
 /* A tick comes every 25 ms; if one is this late, the loop is overloaded or starved. */
@@ -18,9 +20,13 @@ struct check {
     double age_s;
 };
 
-static void put_check(struct baton_json_out *out, const struct check *check, bool *all_ok)
+/* model: whose check it is; NULL: there is only one model. */
+static void put_check(struct baton_json_out *out, const struct check *check, const char *model,
+                      bool *all_ok)
 {
     baton_json_open(out, NULL, '{');
+    if (model)
+        baton_json_put_string(out, "model", model);
     baton_json_put_string(out, "name", check->name);
     baton_json_put_bool(out, "ok", check->ok);
     baton_json_put_real(out, "age_s", check->age_s);
@@ -85,8 +91,10 @@ static struct check check_queue(const struct gw_api *api, int64_t now_ns)
                           first ? baton_seconds(now_ns - first->queued_ns) : 0};
 }
 
-static void put_checks(struct baton_json_out *out, const struct gw_api *api, int64_t now_ns)
+static void put_checks(struct baton_json_out *out, const struct gw_api *api, int64_t now_ns,
+                       bool *all_ok)
 {
+    const char *model = api->served->n > 1 ? api->names->list[0] : NULL;
     const struct check checks[] = {
         check_loop(api->fleet, now_ns),
         check_role(api->fleet, BATON__V1__ROLE__ROLE_PREFILL, now_ns),
@@ -96,13 +104,9 @@ static void put_checks(struct baton_json_out *out, const struct gw_api *api, int
         check_queue(api, now_ns),
         {"accepting", !api->dispatcher->admission.draining, 0},
     };
-    bool all_ok = true;
-    baton_json_open(out, "checks", '[');
     for (size_t i = 0; i < BATON_N_OF(checks); i++) /* a fleet of encoders has no decode worker */
         if (!api->facts->is_encoder || strcmp(checks[i].name, "decode") != 0)
-            put_check(out, &checks[i], &all_ok);
-    baton_json_close(out, ']');
-    baton_json_put_bool(out, "all_ok", all_ok);
+            put_check(out, &checks[i], model, all_ok);
 }
 
 void gw_live(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
@@ -116,12 +120,20 @@ void gw_live(struct gw_api *api, struct gw_exchange *exchange, const struct bato
 void gw_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
 {
     struct gw_answer answer;
-    if (strcmp(gw_exchange_query(exchange), "detail=1") != 0) {
+    struct gw_served models;
+    char value[GW_URL_PART_BYTES];
+    bool all_ok = true;
+    if (strcmp(gw_query_value(exchange, "detail", value), "1") != 0) {
         gw_live(api, exchange, unused);
         return;
     }
+    gw_models_asked_for(api, exchange, &models);
     gw_answer_open(&answer);
     baton_json_put_string(&answer.out, "status", "ok");
-    put_checks(&answer.out, api, baton_now_ns());
+    baton_json_open(&answer.out, "checks", '[');
+    for (size_t i = 0; i < models.n; i++)
+        put_checks(&answer.out, models.models[i], baton_now_ns(), &all_ok);
+    baton_json_close(&answer.out, ']');
+    baton_json_put_bool(&answer.out, "all_ok", all_ok);
     gw_answer_close(&answer, exchange, 200);
 }

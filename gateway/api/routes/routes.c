@@ -9,6 +9,7 @@
 #include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes/bodies.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -145,10 +146,18 @@ static gw_pool_endpoint pool_endpoint_of(const struct gw_route *route)
     return NULL;
 }
 
+/* Runs an endpoint that needs no body. */
+static void run(struct gw_api *api, struct gw_exchange *exchange, const struct gw_route *route)
+{
+    struct gw_api *chosen = gw_model_of_request(api, exchange, NULL);
+    if (chosen)
+        route->endpoint(chosen, exchange, NULL);
+}
+
 static void post(struct gw_api *api, struct gw_exchange *exchange, const struct gw_route *route)
 {
     if (route->answers & GW_TAKES_FORM)
-        route->endpoint(api, exchange, NULL);
+        run(api, exchange, route);
     else if (has_json(exchange))
         gw_bodies_read(api, exchange, route->endpoint, pool_endpoint_of(route));
     else
@@ -237,7 +246,7 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
     else if (gw_route_takes_body(route))
         post(api, exchange, route);
     else
-        route->endpoint(api, exchange, NULL);
+        run(api, exchange, route);
 }
 
 /* ---- clients that leave or are slow ---- */

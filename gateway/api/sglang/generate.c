@@ -5,6 +5,7 @@
 #include "common/base/array.h"
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/json_util.h"
 #include "gateway/api/params/adapters.h"
@@ -122,8 +123,11 @@ void gw_sglang_flush_cache(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *none)
 {
     static const char done[] = "Cache flushed.\n";
+    struct gw_served models;
     (void)none;
-    api->cache_epoch++;
+    gw_models_asked_for(api, exchange, &models);
+    for (size_t i = 0; i < models.n; i++)
+        models.models[i]->cache_epoch++;
     gw_exchange_respond(exchange, 200, "text/plain", "", done, sizeof done - 1);
 }
 

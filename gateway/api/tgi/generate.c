@@ -81,6 +81,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         (void)gw_field(fields, "stream"); /* no effect: the path decides */
     /* An object was lifted into the body, so only a value of a wrong kind is left. */
     (void)gw_field_of(fields, "parameters", GW_IS_OBJECT, "an object");
+    gw_params_read_model(api, fields, &builder.params.shared.adapters);
     gw_adapters_read_name(api, fields, "adapter_id", &builder.params.shared.adapters);
     gw_params_read(api, fields, &builder.params);
     read_sampling(fields, &builder.params.shared.sampling);
