@@ -5,6 +5,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from baton_program import Up, baton
 from fleet import MODEL, ROOT, Fleet, Stream, wait_for
 from programs import refusal
 
@@ -53,6 +54,13 @@ def models(tmp_path_factory):
     (folder / "twin/model.safetensors").write_bytes(weights)
     return {name: folder / name for name in ("tale", "twin", "qwen")} | {
         "bert": FIXTURES / "encoders/bert-mean"}
+
+
+class Client(Fleet):
+    """Asks a gateway that another program has started."""
+
+    def __init__(self, port):
+        self.port, self.headers = port, {}
 
 
 def ask(fleet, kind, **more):
@@ -255,6 +263,33 @@ def test_workers_join_by_their_model_and_ids_are_unique(models):
                  "the refusal of the double")
         double.kill()
         fleet.workers[name] = process
+
+
+def test_baton_up_starts_workers_for_each(tmp_path, models, expected):
+    named = tmp_path / "named"
+    shutil.copytree(models["qwen"], named / "Small")
+    with Up(tmp_path / "state", "--model", models["tale"], "--models", named, "--prefill", 2,
+            "--more-models", f"qwen=small,{models['bert']}") as up:
+        up.wait_ready()
+        assert "Baton is ready: 6 prefill and 2 decode worker(s), model tale and 2 more" in "".join(
+            up.seen)
+        served = Client(up.port)
+        for name in "tale", "qwen":
+            assert ask(served, "native", model=name) == expected[name, "native"]
+        assert ask(served, "vectors", model="bert-mean") == expected["bert", "vectors"]
+        assert baton("status", "--state", up.state).returncode == 0
+
+
+@pytest.mark.parametrize("more, message", [
+    ("none", "--more-models"), ("a,,b", "--more-models"), ("=x", "a name must have 1 to 128 bytes"),
+    (",".join(f"m{i}={MODEL}" for i in range(16)), "--more-models: at most 15 models"),
+])
+def test_baton_up_names_what_is_wrong_with_the_list(tmp_path, more, message):
+    done = baton("up", "--state", tmp_path / "state", "--more-models", more)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    done = baton("up", "--state", tmp_path / "state", "--more-models", f"b={MODEL}", "--memory",
+                 1 << 32)
+    assert done.returncode == 1 and "--memory: not together with --more-models" in done.stderr
 
 
 @pytest.mark.parametrize("more, message", [

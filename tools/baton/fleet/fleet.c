@@ -38,15 +38,18 @@ static void add_if(struct bt_command *command, const char *option, const char *v
         add(command, option, value);
 }
 
-static struct bt_command *add_process(struct bt_fleet *fleet, enum role role, const char *name)
+/* more: a model of --more-models, which has its own context; NULL: that of --model. */
+static struct bt_command *add_process(struct bt_fleet *fleet, enum role role, const char *name,
+                                      const struct bt_more_model *more)
 {
     struct bt_command *command = &fleet->commands[fleet->n++];
     (void)snprintf(command->name, sizeof command->name, "%s", name);
     command->n_words = 0;
     command->words[command->n_words++] = fleet->programs[role];
-    add(command, "--model", fleet->model);
+    add(command, "--model", more ? more->path : fleet->model);
     add_if(command, "--pack-dir", fleet->pack_dir);
-    add_if(command, "--context-tokens", fleet->context_tokens);
+    if (!more)
+        add_if(command, "--context-tokens", fleet->context_tokens);
     return command;
 }
 
@@ -59,7 +62,7 @@ static void add_log_format(struct bt_command *command, const struct bt_up_option
 
 static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
-    struct bt_command *command = add_process(fleet, GATEWAY, "gateway");
+    struct bt_command *command = add_process(fleet, GATEWAY, "gateway", NULL);
     add(command, "--host", fleet->host);
     add(command, "--port", fleet->port);
     add(command, "--inbox", fleet->inbox);
@@ -69,6 +72,7 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add_if(command, "--allowed-hosts", options->allowed_hosts);
     add_if(command, "--chat-template", options->chat_template);
     add_if(command, "--served-model-name", options->served_model_name);
+    add_if(command, "--more-models", fleet->more_models);
     add_if(command, "--reasoning", options->reasoning);
     add_if(command, "--sampling-defaults", options->sampling_defaults);
     if (*fleet->draft_model)
@@ -86,26 +90,63 @@ static void add_memory(const struct bt_fleet *fleet, struct bt_command *command,
     add_if(command, "--kv-idle-s", fleet->kv_idle_s);
 }
 
-static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role)
+static int64_t n_workers(const struct bt_up_options *options, enum role role,
+                         const struct bt_more_model *more)
+{
+    if (role == DECODE && more)
+        return more->is_encoder ? 0 : options->n_decode_of_others;
+    return role == PREFILL ? options->n_prefill : options->n_decode;
+}
+
+/* Adds the workers of a model, numbered on from *n. */
+static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role,
+                        const struct bt_more_model *more, int64_t *n)
 {
     char name[BT_NAME_BYTES];
-    int64_t n = role == PREFILL ? options->n_prefill : options->n_decode;
-    for (int64_t i = 0; i < n; i++) {
-        (void)snprintf(name, sizeof name, "%s-%d", role == PREFILL ? "prefill" : "decode", (int)i);
-        struct bt_command *command = add_process(fleet, role, name);
+    int64_t end = *n + n_workers(options, role, more);
+    for (; *n < end; (*n)++) {
+        (void)snprintf(name, sizeof name, "%s-%d", role == PREFILL ? "prefill" : "decode", (int)*n);
+        struct bt_command *command = add_process(fleet, role, name, more);
         add(command, "--id", command->name);
         add(command, "--gateway", fleet->inbox);
         add_if(command, "--dtype", options->dtype);
-        add_if(command, "--lora", options->lora);
+        if (!more)
+            add_if(command, "--lora", options->lora);
         if (options->enable_lora)
             add(command, "--enable-lora", "true");
-        if (role == DECODE)
+        if (role == DECODE && !more)
             add_if(command, "--draft-model", fleet->draft_model);
         add_if(command, "--cores",
                role == PREFILL ? options->prefill_cores : options->decode_cores);
         add_memory(fleet, command, role);
         add_log_format(command, options);
     }
+}
+
+/* Adds a role's workers of all models, and returns their number. */
+static int64_t add_role(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role)
+{
+    int64_t n = 0;
+    add_workers(fleet, options, role, NULL, &n);
+    for (int i = 0; i < fleet->more.n; i++)
+        add_workers(fleet, options, role, &fleet->more.list[i], &n);
+    return n;
+}
+
+static enum baton_err check_number(const struct bt_fleet *fleet,
+                                   const struct bt_up_options *options, struct baton_why *why)
+{
+    for (int role = PREFILL; role <= DECODE; role++) {
+        int64_t n = n_workers(options, (enum role)role, NULL);
+        for (int i = 0; i < fleet->more.n; i++)
+            n += n_workers(options, (enum role)role, &fleet->more.list[i]);
+        if (n > BT_MAX_WORKERS)
+            return baton_fail(why, BATON_INVALID,
+                              "--more-models: %lld %s workers of all models together, but at most "
+                              "%d may be",
+                              (long long)n, role == PREFILL ? "prefill" : "decode", BT_MAX_WORKERS);
+    }
+    return BATON_OK;
 }
 
 /* ---- addresses and paths ---- */
@@ -126,10 +167,8 @@ static enum baton_err choose_ports(struct bt_fleet *fleet, const struct bt_up_op
     return BATON_OK;
 }
 
-/* Makes an existing path absolute: the fleet's file tells it to programs in other directories.
- * Links stay, because a model's name and its other files are found by the path that was given. */
-static enum baton_err make_absolute(const char *option, const char *from, char to[PATH_MAX],
-                                    struct baton_why *why)
+enum baton_err bt_make_absolute(const char *option, const char *from, char to[PATH_MAX],
+                                struct baton_why *why)
 {
     char cwd[PATH_MAX];
     to[0] = '\0';
@@ -190,8 +229,6 @@ static void describe(struct bt_fleet *fleet, const struct bt_up_options *options
                        : !strcmp(fleet->host, "::")    ? "::1"
                                                        : fleet->host;
     *file = (struct bt_fleet_file){.port = fleet->http_port.number,
-                                   .n_prefill = options->n_prefill,
-                                   .n_decode = options->n_decode,
                                    .stop_timeout_s = options->stop_timeout_s,
                                    .tls = certificate && *certificate};
     (void)snprintf(file->host, sizeof file->host, "%s", host);
@@ -209,13 +246,19 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
     if (!err)
         err = find_programs(fleet, options->bin, why);
     if (!err)
-        err = make_absolute("model", options->model, fleet->model, why);
+        err = bt_make_absolute("model", options->model, fleet->model, why);
     if (!err)
-        err = make_absolute("draft-model", options->draft_model, fleet->draft_model, why);
+        err = bt_make_absolute("draft-model", options->draft_model, fleet->draft_model, why);
     if (!err)
-        err = make_absolute("api-keys", keys, fleet->api_keys, why);
+        err = bt_make_absolute("api-keys", keys, fleet->api_keys, why);
     if (!err)
-        err = make_absolute("admin-keys", options->admin_keys, fleet->admin_keys, why);
+        err = bt_make_absolute("admin-keys", options->admin_keys, fleet->admin_keys, why);
+    if (!err)
+        err = bt_more_models_find(options, &fleet->more, why);
+    if (!err)
+        err = bt_more_models_put(&fleet->more, fleet->more_models, sizeof fleet->more_models, why);
+    if (!err)
+        err = check_number(fleet, options, why);
     if (!err)
         err = choose_ports(fleet, options, why);
     if (err)
@@ -224,8 +267,8 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
                    options->pack_dir ? options->pack_dir : "");
     describe(fleet, options);
     add_gateway(fleet, options);
-    add_workers(fleet, options, PREFILL);
-    add_workers(fleet, options, DECODE);
+    fleet->file.n_prefill = add_role(fleet, options, PREFILL);
+    fleet->file.n_decode = add_role(fleet, options, DECODE);
     return BATON_OK;
 }
 

@@ -50,8 +50,12 @@ static struct example example_of(const struct bt_up_options *options)
 static void tell_workers(const struct up *up, const char *model)
 {
     const struct bt_up_options *options = &up->options;
-    (void)fprintf(up->report, "Baton is ready: %d prefill ", (int)options->n_prefill);
-    if (options->n_decode)
+    const struct bt_fleet_file *file = &up->fleet.file;
+    (void)fprintf(up->report, "Baton is ready: %d prefill ", (int)file->n_prefill);
+    if (up->fleet.more.n)
+        (void)fprintf(up->report, "and %d decode worker(s), model %s and %d more.",
+                      (int)file->n_decode, model, up->fleet.more.n);
+    else if (options->n_decode)
         (void)fprintf(up->report, "and %d decode worker(s), model %s.", (int)options->n_decode,
                       model);
     else

@@ -30,6 +30,9 @@ const struct baton_option bt_up_option_table[] = {
     TEXT(model, "model", NULL,
          "model: a directory in Hugging Face's layout, a GGUF file (of a split one the first), or "
          "a name that `baton pull` has downloaded; unset: the embedded story model"),
+    TEXT(more_models, "more-models", NULL,
+         "models served beside --model, as NAME=MODEL or MODEL, separated by commas; each has as "
+         "many workers as --prefill and --decode say, and requests choose by their field model"),
     TEXT(models, "models", NULL,
          "directory of models by name; unset: where `baton pull` puts them"),
     TEXT(dtype, "dtype", NULL,
@@ -132,6 +135,10 @@ static enum baton_err check_memory(const struct bt_up_options *options, struct b
     if (n_given > 1)
         return baton_fail(why, BATON_INVALID,
                           "--memory, --kv-tokens, --kv-bytes: give one of them");
+    if (options->memory && options->more_models && *options->more_models)
+        return baton_fail(why, BATON_INVALID,
+                          "--memory: not together with --more-models, whose weights are not known "
+                          "here; --kv-bytes bounds every worker's KV cache");
     if (options->memory && options->memory <= least)
         return baton_fail(why, BATON_INVALID,
                           "--memory: the processes take %lld MiB, and the weights come on top",
@@ -181,23 +188,23 @@ static enum baton_err check_family(const char *model, struct baton_why *why)
     return err;
 }
 
-static enum baton_err check_model(const char *model, struct baton_why *why)
+enum baton_err bt_up_check_model(const char *option, const char *model, struct baton_why *why)
 {
     static const char download[] = "baton pull downloads a model";
     char config[PATH_MAX];
     struct stat info;
     if (stat(model, &info))
-        return baton_fail(why, BATON_INVALID, "--model %s: no such directory or file; %s", model,
-                          download);
+        return baton_fail(why, BATON_INVALID, "--%s %s: no such directory or file; %s", option,
+                          model, download);
     if (!S_ISDIR(info.st_mode))
         return ends_in_gguf(model)
                    ? BATON_OK
-                   : baton_fail(why, BATON_INVALID,
-                                "--model %s: neither a directory nor a .gguf file", model);
+                   : baton_fail(why, BATON_INVALID, "--%s %s: neither a directory nor a .gguf file",
+                                option, model);
     enum baton_err err = baton_file_path(config, model, "config.json", why);
     if (!err && access(config, F_OK))
-        err =
-            baton_fail(why, BATON_INVALID, "--model %s: no config.json there; %s", model, download);
+        err = baton_fail(why, BATON_INVALID, "--%s %s: no config.json there; %s", option, model,
+                         download);
     return err ? err : check_family(model, why);
 }
 
@@ -213,6 +220,7 @@ void bt_up_fit(struct bt_up_options *options)
 {
     struct baton_checkpoint *checkpoint;
     struct baton_why why;
+    options->n_decode_of_others = options->n_decode;
     if (baton_checkpoint_open(options->model, &checkpoint, &why))
         return; /* the processes tell what is wrong with it */
     if (checkpoint->facts.is_encoder)
@@ -233,7 +241,7 @@ enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why
     if (!err)
         err = check_open_files(why);
     if (!err)
-        err = check_model(options->model, why);
+        err = bt_up_check_model("model", options->model, why);
     if (!err)
         err = check_readable("api-keys", options->api_keys, why);
     if (!err)

@@ -10,7 +10,7 @@
 #include "common/base/options/config.h"
 
 struct bt_up_options {
-    const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin, *lora;
+    const char *state, *model, *more_models, *models, *dtype, *draft_model, *pack_dir, *bin, *lora;
     int enable_lora;
     const char *host, *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
     const char *chat_template, *sampling_defaults, *served_model_name, *reasoning;
@@ -19,7 +19,8 @@ struct bt_up_options {
     double stop_timeout_s, kv_idle_s;
     int log_format; /* enum baton_log_format */
     bool detach;
-    bool reranks; /* the model is an encoder that scores documents */
+    int64_t n_decode_of_others; /* --decode, also if the model of --model is an encoder */
+    bool reranks;               /* the model is an encoder that scores documents */
 };
 
 extern const struct baton_option bt_up_option_table[];
@@ -30,6 +31,10 @@ extern const size_t bt_up_n_options;
 
 /* Takes no decode workers for a model that is an encoder. The model's path is checked. */
 void bt_up_fit(struct bt_up_options *options);
+
+/* Checks the path of a model that the option names. */
+enum baton_err bt_up_check_model(const char *option, const char *model,
+                                 struct baton_why *why) BATON_MUST_CHECK;
 
 /* Checks what can be judged before anything runs: processors, memory, the model's path, files. */
 enum baton_err bt_up_check(const struct bt_up_options *options,
