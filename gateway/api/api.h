@@ -55,7 +55,7 @@ struct gw_api {
     struct baton_tokenizer *pool_tokenizer; /* for one thread of libuv's pool at a time */
     const struct baton_model_facts *facts;
     const struct baton_fim *fim;           /* the tokens of fill in the middle */
-    const struct gw_model_names *names;    /* what clients call the model */
+    struct gw_model_names *names;          /* what clients call the model */
     const struct baton_json *text_prompts; /* object: name -> text; NULL: the files have none */
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;

@@ -1,5 +1,6 @@
 #include "gateway/api/model_names.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
                                     struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
-    *names = (struct gw_model_names){.n = 1, .list = {own}};
+    *names = (struct gw_model_names){.n = 1, .n_given = 1, .list = {own}};
     if (!*list)
         return BATON_OK;
     names->n = 0;
@@ -35,6 +36,7 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
         err = add(names, name, why);
     if (!err && !names->n) /* only "*" */
         names->list[names->n++] = own;
+    names->n_given = names->n;
     return err;
 }
 
@@ -51,8 +53,36 @@ bool gw_model_names_has(const struct gw_model_names *names, const char *name)
     return names->is_any || gw_model_names_lists(names, name);
 }
 
+enum baton_err gw_model_names_add(struct gw_model_names *names, const char *name)
+{
+    if (gw_model_names_lists(names, name))
+        return BATON_OK;
+    if (names->n == GW_MAX_MODEL_NAMES)
+        return BATON_LIMIT;
+    const char *copy = strdup(name);
+    if (!copy)
+        return BATON_NO_MEMORY;
+    names->list[names->n++] = copy;
+    return BATON_OK;
+}
+
+bool gw_model_names_remove(struct gw_model_names *names, const char *name)
+{
+    int i = names->n_given;
+    while (i < names->n && strcmp(names->list[i], name) != 0)
+        i++;
+    if (i == names->n)
+        return false;
+    free((char *)(uintptr_t)names->list[i]); /* only texts that are given may be const */
+    for (names->n--; i < names->n; i++)
+        names->list[i] = names->list[i + 1];
+    return true;
+}
+
 void gw_model_names_fini(struct gw_model_names *names)
 {
+    while (names->n > names->n_given)
+        (void)gw_model_names_remove(names, names->list[names->n - 1]);
     free(names->text);
     *names = (struct gw_model_names){0};
 }

@@ -23,6 +23,7 @@ enum {
     GW_NAME_HAS_SLASHES = 512, /* the path's {id} is the rest of the path */
     GW_TAKES_FORM = 1024,      /* multipart/form-data, which the endpoint reads itself */
     GW_TAKES_SCALES = 2048,    /* its body is an array of LoraScale, not an object */
+    GW_TAKES_BODY = 4096,      /* although it is a DELETE */
     GW_ONLY_ACCEPTS = 256      /* answers 202: the work goes on */
 };
 
@@ -82,7 +83,8 @@ static inline bool gw_route_is_below(const char *path, const char *top)
 /* Whether the endpoint reads the request's body. */
 static inline bool gw_route_takes_body(const struct gw_route *route)
 {
-    return !strcmp(route->method, "POST") && !(route->answers & GW_TAKES_NO_BODY);
+    return route->answers & GW_TAKES_BODY ||
+           (!strcmp(route->method, "POST") && !(route->answers & GW_TAKES_NO_BODY));
 }
 
 #endif

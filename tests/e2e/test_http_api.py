@@ -118,6 +118,7 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
             path == "/v1/conversations")
         of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel", "/content",
                                    "/results")) or (method != "POST" and "/{id}/items" in path)
+        takes_nothing &= path not in ("/api/copy", "/api/create", "/api/delete")
         bad = 422 if path in TGI else 400
         expected = 404 if of_nobody else 200 if takes_nothing else bad
         assert status == expected, route
@@ -414,8 +415,9 @@ def test_the_response_object_and_its_events(fleet, calling):
                 "output[].content[].logprobs[].top_logprobs")
     assert (members(whole, {"output": output}, without=repeated)
             == described("Response object") | {"incomplete_details.reason"})
-    events = [event for asked, said in ((fleet, body), (calling, call), (calling, custom))
-              for event in Stream(asked.port, {**said, "stream": True}, "/v1/responses").events]
+    asked = (fleet, body), (fleet, {**body, "background": True}), (calling, call), (calling, custom)
+    events = [event for fleet, said in asked
+              for event in Stream(fleet.port, {**said, "stream": True}, "/v1/responses").events]
     heading = "Events of a response"
     names = set(items(heading))
     assert {event.name for event in events} | {"response.failed"} == names

@@ -146,3 +146,64 @@ def test_a_stream_that_fails_ends_with_an_error(fleet):
         return last if "error" in last else "late"
     error = run_out_of_time(fails_midway)
     assert error["code"] == "deadline_exceeded" and error["usage"]["eval_count"] >= 1
+
+
+# ---- names ----
+
+def names(fleet):
+    return [model["name"] for model in fleet.request("GET", "/api/tags")[1]["models"]]
+
+
+def test_a_copy_is_a_name_of_the_model_until_it_is_deleted(shown):
+    before = names(shown)
+    for path, body in (("/api/copy", {"source": "tale:latest", "destination": "my/story:2"}),
+                       ("/api/create", {"from": "my/story:2", "model": "told:latest"}),
+                       ("/api/create", {"from": "tale", "name": "told", "license": "MIT"})):
+        post(shown, path, **body)
+    assert names(shown) == [*before, "my/story:2", "told:latest"]
+    for model in "my/story:2", "told", "told:latest":
+        assert post(shown, model=model, messages=STORY, options=GREEDY)[0]["done"]
+    post(shown, "/v1/completions", model="told", prompt="a", max_tokens=1)
+    for name, status in ("my/story:2", 200), ("another", 404):
+        assert shown.request("POST", "/tokenize", {"model": name, "text": "a"})[0] == status
+    lines = Stream(shown.port, {"from": "tale", "model": "told"}, "/api/create").response.read()
+    assert [json.loads(line)["status"] for line in lines.splitlines()][-1] == "success"
+    for name in "my/story:2", "told:latest":
+        assert shown.request("DELETE", "/api/delete", {"model": name})[0] == 200
+        assert shown.request("DELETE", "/api/delete", {"model": name})[0] == 404
+        post(shown, expected=404, model=name, messages=STORY)
+    assert names(shown) == before
+
+
+@pytest.mark.parametrize("path, body, status, words", [
+    ("/api/copy", {"source": "other", "destination": "b"}, 404, "model 'other' not found"),
+    ("/api/copy", {"destination": "b"}, 400, "source: must be"),
+    ("/api/copy", {"source": "tale"}, 400, "destination: must be"),
+    ("/api/copy", {"source": "tale", "destination": "a b"}, 400, "destination: must be"),
+    ("/api/copy", {"source": "tale", "destination": "x" * 129}, 400, "destination: must be"),
+    ("/api/create", {"from": "tale", "model": "b", "system": "Be brief."}, 400, "system: is not"),
+    ("/api/create", {"from": "tale", "model": "b", "parameters": {"top_k": 1}}, 400, "parameters:"),
+    ("/api/create", {"from": "tale", "model": "b", "template": "{{ .Prompt }}"}, 400, "template:"),
+    ("/api/create", {"from": "tale", "model": "b", "messages": STORY}, 400, "messages:"),
+    ("/api/create", {"model": "b", "files": {"a.gguf": "sha256:0"}}, 400, "files: is not supp"),
+    ("/api/create", {"from": "tale", "model": "b", "quantize": "q4_K_M"}, 400, "quantize:"),
+    ("/api/create", {"model": "b"}, 400, "from: must be"),
+])
+def test_what_is_more_than_a_name_is_refused(shown, path, body, status, words):
+    assert post(shown, path, status, **body)[0]["error"].startswith(words)
+    assert "b:latest" not in names(shown)
+
+
+def test_names_are_bounded_and_for_operators(shown, fleet):
+    before = names(shown)
+    made = [f"n{i}" for i in range(16 - len(before))]
+    for name in made:
+        post(shown, "/api/copy", source="tale", destination=name)
+    assert "delete one" in post(shown, "/api/copy", 400, source="tale", destination="more")[0][
+        "error"]
+    for name in made:
+        assert shown.request("DELETE", "/api/delete", {"model": name})[0] == 200
+    refused = shown.request("DELETE", "/api/delete", {"model": "tale"})
+    assert refused[0] == 400 and "was started with" in refused[1]["error"]
+    for method, path in ("POST", "/api/copy"), ("POST", "/api/create"), ("DELETE", "/api/delete"):
+        assert fleet.request(method, path, {"source": "tale"})[0] == 403

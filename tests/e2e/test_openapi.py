@@ -54,6 +54,8 @@ BODIES = {
     "/api/embeddings": {"prompt": "Once"},
     "/api/show": {},
     "/api/pull": {},
+    "/api/copy": {"source": "tale", "destination": "tale:copy"},
+    "/api/create": {"from": "tale", "model": "tale:copy"},
 }
 VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"], {"no": "such"}]
 KINDS = {"boolean": bool, "integer": int, "number": (int, float), "string": str, "array": list,

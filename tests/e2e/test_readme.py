@@ -171,7 +171,7 @@ def test_an_example_works(fleet, argv):
             keys = {"text", "meta_info"}
         assert answer and keys <= set(answer)
     else:
-        assert body.strip()
+        assert body.strip() or path in ("/api/copy", "/api/delete")
 
 
 def test_every_route_has_an_example():

@@ -31,7 +31,7 @@ enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 
 static struct baton_model_facts facts = {
     .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
-static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
+static struct gw_model_names names = {.n = 2, .n_given = 2, .list = {"tale", "story"}};
 static const struct baton_fingerprint fingerprint = {.config = "c0"};
 static const struct baton_fim fim = {
     .ids = {2000, 2001, 2002, 2003, 2004, 2005}, .ends = {2003}, .n_ends = 1};

@@ -10,7 +10,7 @@
 #include "gateway/api/streams/resume.h"
 #include "gateway/http/sse.h"
 
-static void refuse(struct gw_exchange *exchange, int status, const char *param, const char *code,
+static void refuse(struct gw_exchange *exchange, int status, const char *code, const char *param,
                    const char *message)
 {
     gw_exchange_respond_error(
@@ -35,7 +35,7 @@ bool gw_replay_read(struct gw_replay *replay, struct gw_exchange *exchange)
     (void)gw_query_value(exchange, "stream", stream);
     replay->is_stream = !strcmp(stream, "true");
     if (*stream && !replay->is_stream && strcmp(stream, "false") != 0) {
-        refuse(exchange, 400, "stream", "invalid_value", "stream: must be true or false");
+        refuse(exchange, 400, "invalid_value", "stream", "stream: must be true or false");
         return false;
     }
     if (!*gw_query_value(exchange, "starting_after", after))
@@ -44,7 +44,7 @@ bool gw_replay_read(struct gw_replay *replay, struct gw_exchange *exchange)
         replay->n_had++; /* sequence numbers count from 0 */
         return true;
     }
-    refuse(exchange, 400, "starting_after", "invalid_value",
+    refuse(exchange, 400, "invalid_value", "starting_after",
            "starting_after: must be the sequence_number of an event, and needs stream=true");
     return false;
 }
@@ -128,7 +128,7 @@ static void refuse_gone(struct gw_exchange *exchange, const struct gw_stream *st
                    "starting_after: must be in %" PRIu64 "..%" PRIu64
                    " now: earlier events made room for later ones (--resume-bytes)",
                    first - 2, stream->n_events - 1);
-    refuse(exchange, 410, "starting_after", "events_gone", message);
+    refuse(exchange, 410, "events_gone", "starting_after", message);
 }
 
 static void refuse_number(struct gw_exchange *exchange, const struct gw_stream *stream)
@@ -137,7 +137,7 @@ static void refuse_number(struct gw_exchange *exchange, const struct gw_stream *
     (void)snprintf(message, sizeof message,
                    "starting_after: must be in 0..%" PRIu64 ", the last event so far",
                    stream->n_events - 1);
-    refuse(exchange, 400, "starting_after", "out_of_range", message);
+    refuse(exchange, 400, "out_of_range", "starting_after", message);
 }
 
 static void answer_stream(const struct gw_replay *replay, struct gw_exchange *exchange,
@@ -173,7 +173,7 @@ void gw_replay_answer(const struct gw_replay *replay, struct gw_exchange *exchan
     else if (!is_running)
         answer_kept(exchange, stored, replay->n_had);
     else
-        refuse(exchange, 400, "stream", "invalid_value",
+        refuse(exchange, 400, "invalid_value", "stream",
                "stream: the response was not made with stream: true; ask for it again without it "
                "until its status is not queued");
 }

@@ -13,6 +13,7 @@
 #include "gateway/api/llamacpp/props.h"
 #include "gateway/api/llamacpp/slots.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/aliases.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/generate.h"
 #include "gateway/api/ollama/models.h"
@@ -109,6 +110,7 @@ static const struct {
     {gw_ollama_ps, "OllamaModels"},
     {gw_ollama_show, "OllamaShown"},
     {gw_ollama_pull, "OllamaStatus"},
+    {gw_ollama_create, "OllamaStatus"},
     {gw_ollama_version, "OllamaVersion"},
 };
 

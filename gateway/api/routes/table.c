@@ -14,6 +14,7 @@
 #include "gateway/api/llamacpp/slots.h"
 #include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/aliases.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/generate.h"
 #include "gateway/api/ollama/models.h"
@@ -169,6 +170,12 @@ static const struct gw_route routes[] = {
      "Describe the served model, as Ollama does"},
     {"POST", "/api/pull", gw_ollama_pull, GW_ANSWERS_JSON | GW_ANSWERS_LINES,
      "Report that the served model is here, as Ollama's pull does"},
+    {"POST", "/api/copy", gw_ollama_copy, GW_ANSWERS_TEXT | GW_FOR_OPERATORS,
+     "Give the served model another name, as Ollama's copy does"},
+    {"POST", "/api/create", gw_ollama_create, GW_ANSWERS_JSON | GW_ANSWERS_LINES | GW_FOR_OPERATORS,
+     "Give the served model another name, as Ollama's create does"},
+    {"DELETE", "/api/delete", gw_ollama_delete, GW_ANSWERS_TEXT | GW_TAKES_BODY | GW_FOR_OPERATORS,
+     "Take such a name away"},
     {"GET", "/api/version", gw_ollama_version, GW_ANSWERS_JSON,
      "Report the version of Ollama's API"},
     {"GET", "/v1/models", gw_openai_models, GW_ANSWERS_JSON,

@@ -93,18 +93,19 @@ static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
     reply->problem = fields->problem;
 }
 
-/* Reads "model". Adapters share the tokenizer of their model, and only the loop knows them. */
-static void read_model(const struct gw_api *api, struct gw_fields *fields, struct gw_reply *reply)
+/* Reads "model". Adapters share the tokenizer of their model; only the loop knows the names. */
+static void read_model(struct gw_fields *fields, struct gw_reply *reply)
 {
     const char *name =
         baton_json_string(gw_field_of(fields, "model", GW_IS_STRING, "a string"), NULL);
-    if (name && !gw_model_names_has(api->names, name))
+    if (name)
         (void)snprintf(reply->model, sizeof reply->model, "%s", *name ? name : "?");
 }
 
 void gw_text_check_model(const struct gw_api *api, struct gw_reply *reply)
 {
-    if (reply->has_failed || !*reply->model || gw_adapters_named(api, reply->model, NULL))
+    if (reply->has_failed || !*reply->model || gw_model_names_has(api->names, reply->model) ||
+        gw_adapters_named(api, reply->model, NULL))
         return;
     reply->has_failed = true;
     gw_params_refuse_model(api, reply->model, &reply->problem);
@@ -141,7 +142,7 @@ static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer
     fields.schema = api->schema;
     fields.dialect = &dialect;
     const struct baton_json *text = read_text(&fields, &wishes);
-    read_model(api, &fields, reply);
+    read_model(&fields, reply);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_fields_refuse_unknown(&fields);
@@ -248,7 +249,7 @@ bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
-    read_model(api, &fields, reply);
+    read_model(&fields, reply);
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;

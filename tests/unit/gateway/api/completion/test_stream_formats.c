@@ -5,7 +5,7 @@
 #include "gateway/api/anthropic/writer.h"
 #include "gateway/api/ollama/writer.h"
 
-static const struct gw_model_names names = {.n = 1, .list = {"tale"}};
+static struct gw_model_names names = {.n = 1, .list = {"tale"}};
 
 static void keep_alive(const struct gw_stream_format *format, bool chat, struct baton_buf *out)
 {
