@@ -64,6 +64,8 @@ BATON_REFINE(granitemoe);
 BATON_REFINE(granitemoehybrid);
 /* Latent attention; routers with sigmoids, biases and groups. */
 BATON_REFINE(latents);
+/* Both MiniCPM's scales and a latent row. */
+BATON_REFINE(minicpm3);
 /* Short convolutions in most layers, and a rule for F. */
 BATON_REFINE(lfm2);
 /* The same, with experts in all layers but the first ones. */

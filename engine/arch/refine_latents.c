@@ -1,5 +1,5 @@
-/* Refinements of families whose keys and values are made of a latent row: DeepSeek V2 and V3, and
- * GLM 4.7 Flash. */
+/* Refinements of families whose keys and values are made of a latent row: DeepSeek V2 and V3, Kimi
+ * K2, GLM 4.7 Flash and MiniCPM 3. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 enum baton_err baton_latent_heads(const CONFIG *config, struct baton_layer_spec *layer,
                                   struct baton_why *why)
 {
-    const int *const sizes[] = {&config->n_plain, &config->n_turned, &config->n_head_values};
+    const int *const sizes[] = {&config->n_plain, &config->n_turned};
     enum baton_err err = BATON_OK;
     for (size_t i = 0; i < BATON_N_OF(sizes) && !err; i++)
         err = baton_model_config_require(config, sizes[i], why);
@@ -19,6 +19,12 @@ enum baton_err baton_latent_heads(const CONFIG *config, struct baton_layer_spec 
     layer->head_dim = config->kv_rank + config->n_turned;
     layer->n_latent = config->kv_rank;
     return err;
+}
+
+/* MiniCPM 3 names no width of values. */
+static int n_values(const CONFIG *config)
+{
+    return config->n_head_values ? config->n_head_values : config->n_embd / config->n_heads;
 }
 
 /* YaRN's factor on sine and cosine leaves out the part of it that all elements have. Scores have
@@ -117,8 +123,15 @@ enum baton_err baton_refine_latents(const CONFIG *config, struct baton_spec *spe
                                               .n_rank = config->kv_rank,
                                               .n_plain = config->n_plain,
                                               .n_turned = config->n_turned,
-                                              .n_values = config->n_head_values};
+                                              .n_values = n_values(config)};
     spec->score_scale = score_scale(config);
     spec->rotates_pairs = config->rope_interleave;
     return config->n_experts ? set_experts(config, spec, why) : BATON_OK;
+}
+
+enum baton_err baton_refine_minicpm3(const CONFIG *config, struct baton_spec *spec,
+                                     struct baton_why *why)
+{
+    enum baton_err err = baton_refine_minicpm(config, spec, why);
+    return err ? err : baton_refine_latents(config, spec, why);
 }

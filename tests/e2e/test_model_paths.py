@@ -76,7 +76,7 @@ def test_a_linked_model_serves_under_the_name_of_its_path(tmp_path, make, name):
 
 @pytest.mark.parametrize("config", [
     dict(model_type="mamba", hidden_size=64, vocab_size=100),
-    dict(model_type="minicpm3", vocab_size=100, max_position_embeddings=64)])
+    dict(model_type="kimi_linear", vocab_size=100, max_position_embeddings=64)])
 def test_a_family_that_is_not_served_is_named_first(tmp_path, config):
     """Whatever else is wrong with the directory: sizes, a tokenizer, weights."""
     (tmp_path / "config.json").write_text(json.dumps(config))

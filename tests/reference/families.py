@@ -309,6 +309,13 @@ def deepseek(config, n_context):
     return plan
 
 
+def minicpm3(config, n_context):
+    plan, scales = deepseek(config, n_context), minicpm(config, n_context)
+    for key in ("embed_scale", "residual_scale", "logit_scale"):
+        setattr(plan, key, getattr(scales, key))
+    return plan
+
+
 def mixtral(config, n_context):
     plan = sizes(config, MIXTRAL)
     plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True), theta=1e6)
@@ -613,7 +620,7 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=
                 qwen3_vl=qwen3_vl, qwen3_vl_text=qwen3_vl, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
                 cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
                 ministral3=ministral3, deepseek_v2=deepseek, deepseek_v3=deepseek,
-                glm4_moe_lite=deepseek)
+                glm4_moe_lite=deepseek, kimi_k2=deepseek, minicpm3=minicpm3)
 
 
 def plan(config, n_context=None):

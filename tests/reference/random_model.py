@@ -492,6 +492,15 @@ def with_latents(draw, family):
     return latents.config(draw, family, base(draw, family))
 
 
+def minicpm3(draw, family):
+    config = with_latents(draw, family)
+    for key in latents.router(draw, family):
+        del config[key]
+    config.update(rope_interleave=False, rope_scaling=None, first_k_dense_replace=0,
+                  scale_emb=draw.real(0.5, 3), scale_depth=1.4, dim_model_base=draw.between(4, 24))
+    return config
+
+
 def in_newer_form(draw, config):
     """rope_parameters instead of the fields of which transformers 5 makes it."""
     parameters = dict(config.pop("rope_scaling", None) or {"rope_type": "default"})
@@ -524,7 +533,7 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=
                 arcee=arcee, gemma4=gemma4, qwen2_5_vl=qwen2_5_vl, qwen3_vl=qwen3_vl,
                 olmo3=olmo3, exaone4=exaone4, hunyuan_v1_dense=hunyuan,
                 apertus=apertus, deepseek_v2=with_latents, deepseek_v3=with_latents,
-                glm4_moe_lite=with_latents)
+                glm4_moe_lite=with_latents, kimi_k2=with_latents, minicpm3=minicpm3)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 

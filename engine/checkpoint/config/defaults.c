@@ -1,5 +1,5 @@
 /* Source: huggingface/transformers, src/transformers/models/FAMILY/configuration_FAMILY.py;
- * minicpm: openbmb/MiniCPM-2B-sft-bf16, configuration_minicpm.py. */
+ * minicpm: openbmb/MiniCPM-2B-sft-bf16 and MiniCPM3-4B, configuration_minicpm.py. */
 #include "engine/checkpoint/config/defaults.h"
 
 #include <stdbool.h>
@@ -28,6 +28,16 @@
     ", 'sliding_window': " #window ", 'sliding_window_pattern': 6, 'rope_parameters':"             \
     " {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000}, 'full_attention':"      \
     " {'rope_type': 'proportional', 'partial_rotary_factor': 0.25, 'rope_theta': 1000000}}"
+
+#define DEEPSEEK_V3                                                                                \
+    "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"                            \
+    " 'max_position_embeddings': 4096, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"                  \
+    " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"                         \
+    " 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"                   \
+    " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048,"                               \
+    " 'first_k_dense_replace': 3, 'norm_topk_prob': true,"                                         \
+    " 'routed_scaling_factor': 2.5, 'scoring_func': 'sigmoid',"                                    \
+    " 'topk_method': 'noaux_tc', 'tie_word_embeddings': false}"
 
 #define LFM2                                                                                       \
     "{'hidden_act': 'silu', 'norm_eps': 1e-5, 'rope_theta': 1000000,"                              \
@@ -177,14 +187,8 @@ static const struct {
                     " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"
                     " 'num_experts_per_tok': 2, 'moe_intermediate_size': 1407,"
                     " 'tie_word_embeddings': false}"},
-    {"deepseek_v3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
-                    " 'max_position_embeddings': 4096, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
-                    " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"
-                    " 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"
-                    " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048,"
-                    " 'first_k_dense_replace': 3, 'norm_topk_prob': true,"
-                    " 'routed_scaling_factor': 2.5, 'scoring_func': 'sigmoid',"
-                    " 'topk_method': 'noaux_tc', 'tie_word_embeddings': false}"},
+    {"deepseek_v3", DEEPSEEK_V3},
+    {"kimi_k2", DEEPSEEK_V3}, /* its class has no defaults of its own */
     {"glm4_moe_lite", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
                       " 'max_position_embeddings': 202752, 'q_lora_rank': 768,"
                       " 'kv_lora_rank': 512, 'qk_nope_head_dim': 192, 'qk_rope_head_dim': 64,"
@@ -200,6 +204,10 @@ static const struct {
     {"minicpm", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
                 " 'max_position_embeddings': 2048, 'scale_emb': 1, 'scale_depth': 1,"
                 " 'dim_model_base': 1}"},
+    {"minicpm3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                 " 'max_position_embeddings': 2048, 'q_lora_rank': 768, 'kv_lora_rank': 256,"
+                 " 'qk_nope_head_dim': 64, 'qk_rope_head_dim': 32, 'rope_interleave': false,"
+                 " 'scale_emb': 1, 'scale_depth': 1, 'dim_model_base': 1}"},
     {"bert", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-12, 'max_position_embeddings': 512,"
              " 'pad_token_id': 0, 'type_vocab_size': 2}"},
     {"roberta", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-12, 'max_position_embeddings': 512,"

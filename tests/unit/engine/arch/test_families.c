@@ -282,7 +282,7 @@ TEST(every_family_has_names_and_defaults)
             memmove(kv_heads, kv_heads + 24, strlen(kv_heads + 24) + 1);
         configure(text);
     }
-    assert_int_equal(baton_n_families, 54);
+    assert_int_equal(baton_n_families, 56);
 }
 
 TEST(three_of_four_layers_of_qwen3_5_keep_a_state)
@@ -301,6 +301,23 @@ TEST(three_of_four_layers_of_qwen3_5_keep_a_state)
 }
 
 /* ---- the published configs of models that people run ---- */
+
+/* Sizes of the 4B. */
+TEST(minicpm_3_has_the_scales_of_its_family_and_values_of_an_even_share_of_the_width)
+{
+    configure("{'model_type':'minicpm3','hidden_size':2560,'intermediate_size':6400,"
+              "'num_hidden_layers':62,'num_attention_heads':40,'num_key_value_heads':40,"
+              "'vocab_size':73448,'scale_emb':12,'scale_depth':1.4,'dim_model_base':256}");
+    assert_int_equal(spec.latent.n_q_rank, 768);
+    assert_int_equal(spec.latent.n_rank, 256);
+    assert_int_equal(spec.latent.n_plain, 64);
+    assert_int_equal(spec.latent.n_turned, 32);
+    assert_int_equal(spec.latent.n_values, 64);
+    assert_false(spec.rotates_pairs);
+    assert_true(spec.embed_scale == 12 && spec.logit_scale == 0.1F);
+    assert_true(fabs(spec.residual_scale - 1.4 / sqrt(62)) < 1e-6);
+    assert_true(fabs(spec.score_scale - 1 / sqrt(96)) < 1e-6);
+}
 
 TEST(llama_3_2_1b)
 {

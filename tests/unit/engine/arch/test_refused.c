@@ -156,8 +156,9 @@ static const char *next_name(const char *names, char name[64])
 TEST(every_unserved_family_is_refused_with_what_it_needs)
 {
     char name[64], text[256], said[128];
-    for (int i = 0; i < baton_n_unserved; i++)
-        for (const char *next = baton_unserved[i].model_types; next;) {
+    for (int i = 0; i < baton_n_unserved; i++) {
+        const char *types = baton_unserved[i].model_types;
+        for (const char *next = *types ? types : NULL; next;) {
             next = next_name(next, name);
             (void)snprintf(text, sizeof text,
                            "{'model_type':'outer','text_config':{'model_type':'%s',"
@@ -170,6 +171,7 @@ TEST(every_unserved_family_is_refused_with_what_it_needs)
             assert_null(baton_arch_find(name));
             assert_null(baton_gguf_arch_of(name));
         }
+    }
 }
 
 static void put_names(struct baton_buf *row, const char *names)
