@@ -93,3 +93,9 @@ export function chat(body, signal) {
     return { data: value };
   });
 }
+
+/** Follows a stream of GET: {name, data} of each event, until it ends or `signal` aborts. */
+export async function* follow(path, signal) {
+  const response = await request(path, { signal });
+  for await (const { name, data } of events(response.body)) yield { name, data: JSON.parse(data) };
+}

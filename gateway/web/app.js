@@ -6,6 +6,7 @@ import { Candidates } from "./candidates.js";
 import { Chat } from "./chat.js";
 import { Completion } from "./completion.js";
 import { Fleet } from "./fleet.js";
+import { FleetLive } from "./fleet_live.js";
 import { Model } from "./model.js";
 import { decodeLink } from "./permalink.js";
 import { Tabs } from "./tabs.js";
@@ -18,7 +19,11 @@ const completion = new Completion(model, why, askForKey);
 const chat = new Chat(model, why, askForKey);
 const views = { completion, chat };
 let opened = null; // a promise
-const tabs = new Tabs((name) => views[name]?.resume());
+const live = new FleetLive();
+const tabs = new Tabs((name) => {
+  views[name]?.resume();
+  live.show(name === "fleet");
+});
 
 function askForKey() {
   $("key-row").hidden = false;
@@ -75,7 +80,7 @@ function offer(link) {
 const fleet = new Fleet((workers) => model.setWorkers(workers), (error) => {
   if (error?.status === 401) $("key-row").hidden = false;
   if (!error) opened ??= open().catch(() => (opened = null)); // the next look tries again
-});
+}, (id) => live.past(id));
 initTheme();
 $("model").addEventListener("click", () => model.showCard());
 $("link-close").addEventListener("click", () => ($("link").hidden = true));
