@@ -107,7 +107,7 @@ def test_the_modules_that_need_no_browser(tmp_path):
 
 
 def test_the_page_is_small(fleet):
-    """On the way to a browser; a client that does not accept gzip gets the same bytes as they are."""
+    """On the way to a browser; a client that does not accept gzip gets the bytes as they are."""
     sizes = 0
     for path in ["/", *(f"/web/{name}" for name in PARTS)]:
         connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=LONG_S)
