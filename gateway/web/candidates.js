@@ -27,6 +27,7 @@ export class Candidates {
     $("if-temperature").parentElement.after(...shown.map(makeKnob));
     for (const name of KNOBS) $(`if-${name}`).addEventListener("input", () => this.ask());
     $("if-reset").addEventListener("click", () => this.reset());
+    $("candidates").addEventListener("keydown", (event) => moveFork(event));
   }
 
   clear() {
@@ -96,6 +97,7 @@ export class Candidates {
     const listed = step.candidates.map((c, i) => this.makeRow(c, i + 1, isChosen(c)));
     if (step.rank > listed.length) listed.push(this.makeRow(step, step.rank, true));
     $("candidates").replaceChildren(...listed, this.makeOthers());
+    $("candidates").querySelector(".fork")?.setAttribute("tabindex", 0);
   }
 
   makeRow(candidate, rank, chosen) {
@@ -113,8 +115,8 @@ export class Candidates {
   makeFork(candidate) {
     if (!this.onFork) return null;
     const name = `Go on with “${visible(candidate.text)}”`, { onFork } = this;
-    return el("button", { type: "button", class: "fork", title: name, "aria-label": name,
-      onclick: () => onFork(candidate) }, "↪");
+    return el("button", { type: "button", class: "fork", tabindex: -1, title: name,
+      "aria-label": name, onclick: () => onFork(candidate) }, "↪");
   }
 
   makeOthers() {
@@ -165,6 +167,17 @@ export class Candidates {
   showVerdict() {
     $("if-verdict").textContent = verdict(this.step, this.answer);
   }
+}
+
+/** Arrow keys move between the rows' buttons, of which one is a stop of Tab. */
+function moveFork(event) {
+  const forks = [...$("candidates").querySelectorAll(".fork")], at = forks.indexOf(event.target);
+  const to = forks[{ ArrowUp: at - 1, ArrowDown: at + 1 }[event.key]];
+  if (at < 0 || !to) return;
+  event.preventDefault();
+  forks[at].tabIndex = -1;
+  to.tabIndex = 0;
+  to.focus();
 }
 
 /** What else had a say in a step: a form, and speculation. */

@@ -3,6 +3,8 @@
 import { parseBlocks } from "./markdown_blocks.js";
 import { copyButton, el } from "./dom.js";
 
+const TURN_LEVEL = 2; // of the heading of a turn in a chat
+
 /** One growing text in one element; blocks that did not change keep their elements. */
 export class MarkdownView {
   /** cut(value, at) makes the nodes of a text that stands at `at` in the source. */
@@ -17,9 +19,10 @@ export class MarkdownView {
     const isSame = (i) => this.shown[i]?.from === blocks[i].from && this.shown[i].key === keys[i];
     while (same < blocks.length - 1 && isSame(same)) same++;
     for (const { element } of this.shown.splice(same)) element.remove();
+    this.level = this.shown.at(-1)?.level ?? TURN_LEVEL;
     for (let i = same; i < blocks.length; i++) {
       const element = this.block(blocks[i]);
-      this.shown.push({ key: keys[i], from: blocks[i].from, element });
+      this.shown.push({ key: keys[i], from: blocks[i].from, element, level: this.level });
       this.box.append(element);
     }
   }
@@ -39,9 +42,14 @@ export class MarkdownView {
     if (block.type === "list") return this.list(block);
     if (block.type === "table") return this.table(block);
     if (block.type === "quote") return el("blockquote", {}, ...this.blocks(block.children));
-    // The page has h1 and h2; an answer's headings come below them.
-    const tag = block.type === "heading" ? `h${Math.min(block.level + 2, 6)}` : "p";
-    return el(tag, { dir: "auto" }, ...this.inline(block.children));
+    if (block.type === "heading") return this.heading(block);
+    return el("p", { dir: "auto" }, ...this.inline(block.children));
+  }
+
+  /** It looks as its author wrote it, and skips no level of the page's outline. */
+  heading({ level, children }) {
+    this.level = Math.min(level + TURN_LEVEL, this.level + 1, 6);
+    return el(`h${this.level}`, { class: `level-${level}`, dir: "auto" }, ...this.inline(children));
   }
 
   code({ language, lines }) {

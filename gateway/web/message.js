@@ -11,6 +11,11 @@ function button(name, act, title = null) {
   return el("button", { type: "button", class: "quiet", title, onclick: act }, name);
 }
 
+/** A turn's heading, for readers who move by headings. */
+function turn(who) {
+  return el("h2", { class: "off-screen" }, who);
+}
+
 /** "‹ 2 / 3 ›" for a message with versions; null if there is but one. */
 function versionArrows(node, all, onChoose) {
   if (all.length < 2) return null;
@@ -29,7 +34,7 @@ export function questionView(node, all, acts) {
   const words = el("div", { class: "words", dir: "auto" }, node.text);
   const files = (node.files ?? []).map(({ name, text }) => el("details", { class: "file" },
     el("summary", {}, name), el("pre", { tabindex: 0 }, text)));
-  const element = el("article", { class: "message question", "aria-label": "You" },
+  const element = el("article", { class: "message question", "aria-label": "You" }, turn("You"),
     el("div", { class: "bubble" }, ...files, words));
   const edit = () => element.replaceChildren(editor(node.text, (text) => acts.edit(node, text),
     () => acts.cancel()));
@@ -74,8 +79,8 @@ export class AnswerView {
     this.stats = el("p", { class: "stats" });
     this.tools = el("div", { class: "tools" });
     this.element = el("article", { class: "message answer", "aria-label": "Answer" },
-      this.reasoning, this.body, this.list, this.calls, this.entropy.element, this.tools,
-      this.stats);
+      turn("Answer"), this.reasoning, this.body, this.list, this.calls, this.entropy.element,
+      this.tools, this.stats);
     this.body.addEventListener("click", (event) => {
       const { step } = event.target.closest(".tok") ?? {};
       if (step && getSelection().isCollapsed) acts.select(step, true);

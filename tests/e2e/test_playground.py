@@ -564,9 +564,13 @@ def test_everything_works_by_keyboard(fleet, open_page):
         page.key("ArrowLeft")
         assert page.js("document.activeElement.value") == stages[at - 1]
     page.key("Tab")
+    page.key("ArrowDown")
+    assert page.js("$$('#candidates .fork').indexOf(document.activeElement)") == 1
+    page.key("Tab")
     assert page.js("document.activeElement.id") == "if-temperature"
     page.key("ArrowRight")
     assert page.js("$('#strip :checked').value") == "if"
+    page.key("Tab", SHIFT)
     page.key("Tab", SHIFT)
     assert page.js("document.activeElement.value") == "if"
 
