@@ -36,6 +36,7 @@ export class Chat {
     for (const idea of document.querySelectorAll("#welcome [data-say]"))
       idea.addEventListener("click", () => this.send(idea.textContent, []));
     $("why-close").addEventListener("click", () => this.closeWhy());
+    window.addEventListener("pagehide", () => this.run && this.keep());
     this.show(newChat({}));
   }
 
@@ -51,15 +52,19 @@ export class Chat {
 
   async show(chat) {
     this.stop();
+    this.say(null);
     Object.assign(this, { chat, chosen: null, isAtEnd: true });
     this.views.clear();
     this.settings.load(chat.settings);
     this.history.setCurrent(chat);
     this.history.toggle(false);
     this.closeWhy();
-    for (const node of Object.values(chat.nodes))
-      if (node.role === "assistant" && !this.pieces.has(node.id))
+    for (const node of Object.values(chat.nodes)) {
+      if (node.role !== "assistant") continue;
+      node.isOver = true; // also where the page was left before the end
+      if (!this.pieces.has(node.id))
         this.pieces.set(node.id, await this.store.pieces(node.id));
+    }
     if (this.chat !== chat) return;
     this.draw();
     this.openLast();
@@ -174,8 +179,8 @@ export class Chat {
   /** An answer behind a node; after `begun`, {pieces, text}, if it has begun already. */
   async answer(parent, begun = null, asked = null) {
     this.stop();
-    const last = this.run; // its end comes before this beginning
-    await last?.ended;
+    this.say(null);
+    await this.run?.ended; // which comes before this beginning
     let request;
     try {
       request = asked ?? this.request(parent, begun);
@@ -189,7 +194,6 @@ export class Chat {
       nBefore: begun?.pieces.length ?? 0 });
     this.pieces.set(node.id, begun ? [...begun.pieces] : []);
     this.views.delete(node.id);
-    this.say(null);
     this.why.clear();
     await this.stream(node);
   }
@@ -212,8 +216,10 @@ export class Chat {
     const run = new AnswerRun(node, this.pieces.get(node.id), this.model.info.context_length,
       performance.now());
     this.run = run;
+    run.chat = this.chat;
     this.composer.setRunning(true);
     this.draw();
+    this.keep();
     $("chat-status").textContent = "The answer is on its way.";
     let error = null;
     try {
@@ -226,12 +232,20 @@ export class Chat {
   }
 
   end(run, error) {
-    const { node } = run, view = this.views.get(node.id), isStopped = error?.name === "AbortError";
+    const { node, chat } = run, isStopped = error?.name === "AbortError";
     const isRefused = error && run.isEmpty;
     run.finish(performance.now(), isStopped);
     this.run = null;
     this.composer.setRunning(false);
-    if (isRefused) remove(this.chat, node);
+    if (isRefused) remove(chat, node);
+    this.store.savePieces(node.id, run.pieces).catch(() => {});
+    if (this.history.has(chat)) this.history.keep(chat); // else it was deleted meanwhile
+    if (chat === this.chat) this.showEnd(run, error, isStopped, isRefused);
+    run.end();
+  }
+
+  showEnd(run, error, isStopped, isRefused) {
+    const { node } = run, view = this.views.get(node.id);
     this.draw();
     view?.draw();
     view?.draw.now();
@@ -239,9 +253,6 @@ export class Chat {
     if (error && !isStopped) this.fail(error, !isRefused);
     else this.openMostSurprising(node);
     if (!error) this.judge(run);
-    this.store.savePieces(node.id, run.pieces).catch(() => {});
-    this.keep();
-    run.end();
   }
 
   stop() {

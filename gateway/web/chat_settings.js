@@ -31,7 +31,7 @@ export class ChatSettings {
       if (typeof value === "number") this.form.field(name).dataset.first =
         String(Number(value.toPrecision(6)));
     }
-    this.form.field("max_tokens").placeholder = `${context}, less the prompt`;
+    this.form.field("max_tokens").placeholder = context;
     $("thinking-row").hidden = !reasoning;
   }
 

@@ -30,6 +30,10 @@ export class History {
     this.draw();
   }
 
+  has(chat) {
+    return this.chats.includes(chat);
+  }
+
   async keep(chat) {
     if (!this.chats.includes(chat)) this.chats.unshift(chat);
     this.chats.sort((a, b) => b.updated - a.updated);

@@ -153,6 +153,23 @@ def test_stop_keeps_what_came(fleet, open_page):
     assert "Stopped by you" in page.text(f"{ANSWER} .stats") and "word5 " in answer(page)
 
 
+def test_an_answer_that_its_reader_leaves_ends_in_its_own_chat(fleet, open_page):
+    page = opened(open_page, fleet)
+    stub(page, [chunk(content=f"word{i} ") for i in range(4000)],
+         [chunk(content="Other."), chunk("stop")])
+    page.js("window.pace = 5")
+    say(page, "Leave me", wait=False)
+    page.wait(f"$('{ANSWER} .words.markdown')?.textContent.includes('word5')", "words")
+    page.click("#new-chat")
+    page.wait("!$('#send').hidden", "the stop")
+    assert page.count(".message") == 0
+    say(page, "Stay")
+    assert answer(page) == "Other." and page.count(".question") == 1
+    page.click(".chat-title", 1)
+    page.wait(f"$('{ANSWER} .words.markdown')?.textContent.includes('word5')", "the chat that was")
+    assert "Stopped by you" in page.text(f"{ANSWER} .stats") and page.count(".question") == 1
+
+
 MARKDOWN = """# Title
 
 A *word* and **two** <img src=x onerror=alert(1)> [safe](https://a.example) [bad](javascript:x)

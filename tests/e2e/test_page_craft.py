@@ -3,6 +3,7 @@ import json
 
 import pytest
 from chromium import Browser
+from conftest import KEY
 from fleet import BIN, ROOT, Fleet
 from npm import install
 from test_page_chat import ANSWER, MARKDOWN, chunk, opened, say, settle, share, stub
@@ -210,6 +211,17 @@ def test_a_link_of_other_weights_says_so_and_a_damaged_one_too(plain, open_page)
     broken = open_page(plain, address="#r=%25%25")
     broken.wait("!$('#link').hidden", "the message")
     assert "cannot be read" in broken.text("#link-words") and broken.js("$('#link-go').hidden")
+
+
+def test_a_key_opens_the_chat(keyed, open_page):
+    page = open_page(keyed)
+    page.wait("!$('#key-row').hidden", "the field for the key")
+    page.js("$('#key').focus()")
+    page.type(KEY)
+    page.key("Enter")
+    page.wait("!$('#panel-chat').hidden", "the chat")
+    settle(page, max_tokens=5)
+    say(page)
 
 
 def test_text_from_right_to_left_turns_nothing_around_it(plain, open_page):
