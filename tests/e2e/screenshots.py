@@ -1,22 +1,20 @@
-"""The playground in docs/pictures: on a wide dark screen, on a light phone, and its fleet.
+"""The page in docs/pictures: a chat (wide and dark, on a light phone), a completion, the fleet.
 
     tests/e2e/screenshots.py        after a build; pngquant, if there is one, makes them small
 """
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 from chromium import Browser
 from fleet import ROOT, SUSPICION, Clients, Fleet
 
 PICTURES = ROOT / "docs/pictures"
-OPTIONS = "#tokens [role=option]"
-TELLING = f"$$('{OPTIONS}').findIndex(e => e.step.rank > 2 && e.step.entropy_bits > 2.5)"
-
-
-def wait_for_workers(page):
-    asked = ("performance.getEntriesByType('resource')"
-             ".filter(e => e.name.endsWith('/workers')).length")
-    page.wait(f"{asked} > {page.js(asked)} + 1", "the fleet to be asked twice more")
+# The embedded model tells stories: a template that shows it the words alone lets it go on with one.
+TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
+BEGINNING = "Once upon a time there was a little fox who had a lantern."
+ANSWER = "#messages .answer"
 
 
 def shoot(page, name):
@@ -28,12 +26,23 @@ def shoot(page, name):
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 
-def generate(page):
+def converse(page):
+    page.wait("!$('#panel-chat').hidden", "the chat")
+    page.set("#settings-form [data-seed]", 7)
+    page.set("#chat-max_tokens", 160)
+    page.set("#message", BEGINNING)
+    page.click("#send")
+    page.wait(f"$('{ANSWER} .tools button') !== null", "the answer")
+    page.js("document.activeElement.blur()")
+
+
+def complete(page):
+    page.click("#tab-completion")
     page.set("#seed", 7)
     for _ in range(2):  # the second time warm
         page.click("#go")
         page.wait("$('#status').textContent.includes('ended by')", "the end")
-    page.click(OPTIONS, page.js(TELLING))
+    page.js("document.activeElement.blur()")
 
 
 def live():
@@ -58,17 +67,17 @@ def live():
 
 def main():
     live()
-    with Fleet(decode=2) as fleet, Browser() as browser:
+    template = Path(tempfile.mkdtemp()) / "words.jinja"
+    template.write_text(TEMPLATE)
+    with Fleet(decode=2, gateway_args=["--chat-template", template]) as fleet, Browser() as browser:
         page = browser.page(f"http://127.0.0.1:{fleet.port}/", 1440, 1000, dark=True)
-        page.wait("$$('.worker').length == 3", "the fleet")
-        generate(page)
-        page.js("document.activeElement.blur()")
-        wait_for_workers(page)
+        converse(page)
         shoot(page, "playground-dark.png")
         page.scheme("light")
-        page.resize(360, 780, 2)
-        page.js("$('#tokens').scrollIntoView()")
-        wait_for_workers(page)
+        complete(page)
+        shoot(page, "playground-completion.png")
+        page.click("#tab-chat")
+        page.resize(390, 844, 2)
         shoot(page, "playground-phone.png")
 
 
