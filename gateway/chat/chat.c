@@ -288,13 +288,15 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
 }
 
 size_t baton_chat_stop_ids(const struct baton_chat *chat, const struct baton_tokenizer *tokenizer,
-                           uint32_t *ids, size_t max)
+                           const struct baton_tool_format *tools, uint32_t *ids, size_t max)
 {
     const struct baton_reasoning_format *reasoning = chat->plain.reasoning_format;
     /* Other text may follow the special token: try shorter and shorter prefixes. */
     size_t n = strlen(chat->turn_end);
     while (n && max && !baton_tokenizer_special_id(tokenizer, chat->turn_end, n, ids))
         n--;
+    if (tools && tools->open_ends_turn && !strncmp(tools->open, chat->turn_end, n))
+        return 0; /* what follows it tells whether it ends the turn */
     /* A token that ends reasoning as well would end the answer before it begins. */
     return n && max && !(reasoning && !strncmp(reasoning->end, chat->turn_end, n));
 }

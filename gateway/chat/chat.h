@@ -86,9 +86,9 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
 
 /* Writes the id that ends the assistant's turn: the special token that the template writes right
  * after the assistant's text. Returns the number of ids, at most max; 0 when it is not a special
- * token.
+ * token, or when calls of the offered tools' form (NULL: none are offered) begin with it.
  */
 size_t baton_chat_stop_ids(const struct baton_chat *chat, const struct baton_tokenizer *tokenizer,
-                           uint32_t *ids, size_t max);
+                           const struct baton_tool_format *tools, uint32_t *ids, size_t max);
 
 #endif

@@ -3,6 +3,8 @@ import json
 
 import pytest
 from conftest import TOOLS, written
+from fleet import Fleet
+from infill_model import model_with_tokens
 
 FUNCTIONS = [tool["function"] for tool in TOOLS]
 ASKED = [{"role": "user", "content": "How is it?"}]
@@ -171,3 +173,29 @@ def test_what_cannot_be_is_refused_by_name(calling, body, param, words):
     status, answer, _ = calling.request("POST", "/v1/chat/completions", {"messages": ASKED, **body})
     assert (status, answer["error"]["param"]) == (400, param), answer
     assert words in answer["error"]["message"]
+
+
+# ---- a token that opens calls and ends turns ----
+
+SEPARATORS = ["<|message_sep|>\n\n", "<|role_sep|>\n"]
+GIGACHAT = """{% for m in messages %}{{ m.role }}<|role_sep|>
+{{ m.content }}<|message_sep|>
+
+{% endfor %}{{ tools | tojson if tools }}{# 'role': 'function call' #}assistant<|role_sep|>
+"""
+
+
+def test_the_token_before_a_call_does_not_end_a_turn_that_may_call(tmp_path):
+    """GigaChat 3 writes a call as a message behind the one that has the text."""
+    (tmp_path / "template.jinja").write_text(GIGACHAT)
+    model = model_with_tokens(tmp_path / "tale", SEPARATORS, SEPARATORS)
+    with Fleet(model=model, gateway_args=["--chat-template",
+                                          tmp_path / "template.jinja"]) as fleet:
+        [separator] = fleet.post("/tokenize", {"text": SEPARATORS[0]})["tokens"]
+        body = {"messages": ASKED, "max_tokens": 3, "allowed_token_ids": [separator]}
+        for tools, n, reason in ([], 1, "stop"), (TOOLS, 3, "length"):
+            answer = fleet.post("/v1/chat/completions", {**body, **({"tools": tools} if tools
+                                                                    else {})})
+            [choice] = answer["choices"]
+            assert (answer["usage"]["completion_tokens"], choice["finish_reason"]) == (n, reason)
+            assert not choice["message"]["content"]

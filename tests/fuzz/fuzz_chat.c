@@ -128,7 +128,7 @@ FUZZ(data, size)
     struct baton_chat_input input = {.messages = messages};
     if (!baton_chat_problem(chat))
         check_text(chat, &input);
-    check(baton_chat_stop_ids(chat, story_tokenizer(), &id, 1) <= 1);
+    check(baton_chat_stop_ids(chat, story_tokenizer(), NULL, &id, 1) <= 1);
     baton_chat_close(chat);
     baton_json_free(messages);
 }

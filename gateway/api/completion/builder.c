@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "gateway/api/completion/form_structure.h"
 #include "gateway/api/params/grammar.h"
@@ -37,14 +38,31 @@ void gw_builder_end_fields(struct gw_completion_builder *builder)
     builder->params.parsed_ns = baton_now_ns();
 }
 
-/* Adds the tokens with which the chat template ends the assistant's turn. */
-static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
+/* Adds the texts by which another turn begins, where a token alone does not tell. */
+static void add_next_turns(struct gw_completion_params *params,
+                           const struct baton_tool_format *tools)
 {
-    struct baton_sampling_params *sampling = &params->sampling;
-    if (!params->ignore_eos)
-        sampling->n_stop_ids +=
-            baton_chat_stop_ids(api->chat, api->tokenizer,
-                                sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+    for (size_t i = 0; tools->open_ends_turn && i < BATON_N_OF(tools->next_turns) &&
+                       params->n_stops < BATON_STOP_MAX;
+         i++) {
+        params->stops[params->n_stops] = tools->next_turns[i];
+        params->stop_bytes[params->n_stops++] = strlen(tools->next_turns[i]);
+    }
+}
+
+/* Adds the tokens with which the chat template ends the assistant's turn. */
+static void add_chat_stops(const struct gw_api *api, struct gw_completion_params *params,
+                           const struct gw_prompts *prompts)
+{
+    struct baton_sampling_params *sampling = &params->shared.sampling;
+    const struct baton_tool_format *tools = prompts->n ? prompts->items[0].form.tools : NULL;
+    if (params->shared.ignore_eos)
+        return;
+    sampling->n_stop_ids +=
+        baton_chat_stop_ids(api->chat, api->tokenizer, tools,
+                            sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+    if (tools)
+        add_next_turns(params, tools);
 }
 
 void gw_builder_add_fim_stops(struct gw_completion_builder *builder)
@@ -60,11 +78,11 @@ void gw_builder_add_fim_stops(struct gw_completion_builder *builder)
 void gw_builder_set_chat(struct gw_completion_builder *builder,
                          const struct baton_chat_input *input)
 {
-    add_chat_stops(builder->api, &builder->params.shared);
     builder->thinking = (struct gw_thinking_bound){.is_given = input->bounds_thinking,
                                                    .max_tokens = input->thinking_max,
                                                    .message = input->thinking_message};
     gw_prompts_read_chat(builder->api, &builder->fields, input, &builder->prompts);
+    add_chat_stops(builder->api, &builder->params, &builder->prompts);
 }
 
 static void show_id(struct gw_params *params, uint32_t id)

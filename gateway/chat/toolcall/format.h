@@ -57,6 +57,8 @@ struct baton_tool_format {
     bool is_numbered;            /* ":0" and so on follows the name */
     const char *id_mark;         /* id_mark and an id may follow the name */
     const char *id_end;          /* an id and this precede the name; NULL: no id does */
+    bool open_ends_turn;         /* open ends the turn if no call follows; next_turns may follow */
+    const char *next_turns[3];   /* open and the role of another turn: the answer is over */
     bool opens_each;             /* open stands before the calls, although no close ends them */
     const char *text_begin;      /* announces text; NULL: none */
     struct baton_tool_tags tags; /* of TAGS */

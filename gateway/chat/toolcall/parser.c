@@ -183,6 +183,16 @@ static void end_told(struct baton_tool_parser *parser, enum baton_verdict met, s
     parser->trims = parser->behind_call = true;
 }
 
+/* Whether an open marker that also ends turns stands here, and no call behind it. */
+static bool ends_turn(const struct baton_tool_parser *parser, enum baton_verdict met)
+{
+    const struct baton_tool_format *format = format_of(parser);
+    size_t at = parser->call.at;
+    return format->open_ends_turn && !parser->call.has_body &&
+           baton_begins_with(&parser->held, at, format->open) == BATON_YES &&
+           (met == BATON_NO || parser->held.len == at + strlen(format->open));
+}
+
 /* Returns true when the call is over, parsed or not. */
 static bool step_call(struct baton_tool_parser *parser, bool is_over,
                       const struct baton_tool_sink *sink)
@@ -199,6 +209,9 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
     } else if (met == BATON_YES && take_calls(parser, sink)) {
         drop(parser, at);
         parser->trims = parser->behind_call = true;
+    } else if (ends_turn(parser, met)) {
+        baton_buf_reset(&parser->held);
+        parser->has_ended = true;
     } else { /* not parsed again, so that no text costs more than its length */
         bool is_cut = met == BATON_MORE || !format_of(parser)->begin;
         show(parser, is_cut ? parser->held.len : parser->call.scanned, sink);
@@ -334,6 +347,8 @@ static void take_rest(void *user, const char *text, size_t n)
         rest->sink->text(rest->sink->user, text, n);
         return;
     }
+    if (rest->parser->has_ended)
+        return;
     baton_buf_append(&rest->parser->held, text, n);
     run(rest->parser, false, rest->sink);
 }

@@ -86,6 +86,7 @@ struct baton_tool_parser {
     bool begun;       /* text has been shown */
     bool trims;       /* no text since the start, or since a call */
     bool behind_call; /* no text since a call */
+    bool has_ended;   /* the turn is over, and what follows is dropped */
 };
 
 /* Starts a parser. The objects that form points to must outlive it. */

@@ -168,7 +168,7 @@ TEST(without_a_known_template_nothing_is_encoded)
     uint32_t id;
     assert_int_equal(encode(chat, "Hi", PLENTY, &tokens, &why), BATON_INVALID);
     assert_string_equal(why.text, baton_chat_problem(chat));
-    assert_int_equal(baton_chat_stop_ids(chat, tale, &id, 1), 0);
+    assert_int_equal(baton_chat_stop_ids(chat, tale, NULL, &id, 1), 0);
     baton_chat_close(chat);
 }
 
@@ -176,12 +176,16 @@ TEST(the_stop_token_is_the_one_that_ends_a_turn_if_the_tokenizer_has_it)
 {
     uint32_t id = 0;
     struct baton_chat *chat = open_chat(ZEPHYR, "auto");
-    assert_int_equal(baton_chat_stop_ids(chat, tale, &id, 0), 0);
-    assert_int_equal(baton_chat_stop_ids(chat, tale, &id, 1), 1);
+    assert_int_equal(baton_chat_stop_ids(chat, tale, NULL, &id, 0), 0);
+    assert_int_equal(baton_chat_stop_ids(chat, tale, NULL, &id, 1), 1);
     assert_int_equal(id, END_OF_TEXT);
+    const struct baton_tool_format begins = {.open = "<|endoftext|>\n\n", .open_ends_turn = true};
+    const struct baton_tool_format another = {.open = "<|open|>", .open_ends_turn = true};
+    assert_int_equal(baton_chat_stop_ids(chat, tale, &begins, &id, 1), 0);
+    assert_int_equal(baton_chat_stop_ids(chat, tale, &another, &id, 1), 1);
     baton_chat_close(chat);
     chat = open_chat(NULL, "chatml");
-    assert_int_equal(baton_chat_stop_ids(chat, tale, &id, 1), 0);
+    assert_int_equal(baton_chat_stop_ids(chat, tale, NULL, &id, 1), 0);
     baton_chat_close(chat);
 }
 

@@ -52,6 +52,21 @@ TEST(text_beside_calls_stays)
     check("hermes", "  a < b <tool_cal", "  a < b <tool_cal");
 }
 
+/* GigaChat 3's token before a call is the one that ends every message. */
+TEST(what_opens_calls_may_also_end_the_turn)
+{
+#define SEP "<|message_sep|>\n\n"
+#define CALL SEP "function call<|role_sep|>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}"
+    check("gigachat3", "I look." CALL, "I look.«f({\"a\":1})»");
+    check("gigachat3", CALL, "«f({\"a\":1})»");
+    check("gigachat3", "Hello." SEP, "Hello.");
+    check("gigachat3", "Hello." SEP "user<|role_sep|>\nAnd " CALL, "Hello.");
+    check("gigachat3", "I look." CALL SEP, "I look.«f({\"a\":1})»");
+    check("gigachat3", "a <|message_sep|> b", "a <|message_sep|> b");
+#undef CALL
+#undef SEP
+}
+
 /* The token that ends the turn may stand for the end of a call. */
 TEST(a_call_whose_end_is_missing_counts_when_its_json_is_whole)
 {
