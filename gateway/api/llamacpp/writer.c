@@ -77,6 +77,8 @@ static void put_settings(struct baton_json_out *out, const struct gw_choice *cho
     baton_json_put_bool(out, "stream", params->streaming);
     put_stops(out, &request->output.text);
     put_biases(out, params, choice->completion->api->facts);
+    baton_json_put_real(out, "adaptive_target", -1); /* as llama.cpp tells that it is off */
+    baton_json_put_real(out, "adaptive_decay", 0.9);
     baton_json_close(out, '}');
 }
 

@@ -248,7 +248,7 @@ static const struct {
                       "typical_p:number top_p:number min_p:number repeat_penalty:number "
                       "presence_penalty:number frequency_penalty:number n_probs:integer "
                       "n_predict:integer ignore_eos:boolean stream:boolean stop:[string] "
-                      "logit_bias:[object]"},
+                      "logit_bias:[object] adaptive_target:number adaptive_decay:number"},
     {"LlamaCompletion",
      "index:integer content:string tokens:[integer] stop:boolean id_slot:integer "
      "tokens_predicted:integer tokens_evaluated:integer "

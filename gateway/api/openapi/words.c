@@ -196,6 +196,7 @@ static const struct {
     {"mirostat_tau", "Ignored while its sampler is off"},
     {"mirostat_eta", "Ignored while its sampler is off"},
     {"dynatemp_exponent", "Ignored while its sampler is off"},
+    {"adaptive_decay", "Ignored while its sampler is off"},
     {"smoothing_curve", "Ignored while its sampler is off"},
 };
 

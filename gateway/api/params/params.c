@@ -262,14 +262,15 @@ static const struct {
     {"length_penalty", 1},
     {"num_beams", 1},
     {"use_beam_search", 0},
+    {"adaptive_target", -1},
 };
 
 /* Settings of these samplers. They are ignored, because they have no effect while their sampler is
  * switched off. */
 static const char *const settings_of_samplers[] = {
-    "xtc_threshold",         "dry_base",     "dry_allowed_length", "dry_penalty_last_n",
-    "dry_sequence_breakers", "mirostat_tau", "mirostat_eta",       "dynatemp_exponent",
-    "smoothing_curve",
+    "xtc_threshold",         "dry_base",       "dry_allowed_length", "dry_penalty_last_n",
+    "dry_sequence_breakers", "mirostat_tau",   "mirostat_eta",       "dynatemp_exponent",
+    "smoothing_curve",       "adaptive_decay",
 };
 
 #define NAMED(NAME, name) #name ", "
