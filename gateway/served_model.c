@@ -71,6 +71,7 @@ static void set_names(struct gw_model_names *names, const struct gw_more_model *
         names->list[i] = more->names[i];
     if (more->n_names)
         names->n = more->n_names;
+    names->n_given = names->n;
 }
 
 enum baton_err gw_served_model_open(struct gw_served_model *served,

@@ -21,6 +21,15 @@ struct gw_api *gw_model_listed(const struct gw_api *api, const char *name)
     return NULL;
 }
 
+struct gw_api *gw_model_given(const struct gw_api *api, const char *name)
+{
+    const struct gw_served *served = api->served;
+    for (size_t i = 0; i < served->n; i++)
+        if (gw_model_names_gives(served->models[i]->names, name))
+            return served->models[i];
+    return NULL;
+}
+
 /* The model of a name such as MODEL:ADAPTER, shorter than NAME_BYTES. */
 static struct gw_api *before_colon(const struct gw_api *api, const char *name)
 {
@@ -81,11 +90,15 @@ static const char *name_in(const struct gw_exchange *exchange, const struct bato
                            char text[GW_PATH_PARAM_BYTES])
 {
     static const char *const keys[] = {"model", "base_model_name", "name"};
-    size_t n_keys = gw_route_is_below(gw_exchange_path(exchange), "/api") ? 3 : 2;
+    const char *path = gw_exchange_path(exchange);
+    size_t n_keys = gw_route_is_below(path, "/api") ? 3 : 2;
     char part[GW_URL_PART_BYTES];
     const char *in_query = gw_query_value(exchange, "model", part), *name = NULL;
     if (*in_query)
         return gw_path_param(in_query, strlen(in_query), text);
+    if (!strcmp(path, "/api/copy") || !strcmp(path, "/api/create")) /* these name a new one too */
+        return baton_json_string(
+            baton_json_get(body, !strcmp(path, "/api/copy") ? "source" : "from"), NULL);
     for (size_t i = 0; i < n_keys && !name; i++)
         name = baton_json_string(baton_json_get(body, keys[i]), NULL);
     return name;

@@ -7,7 +7,7 @@
  *         none ---------------> the first model
  *
  * Ownership: borrows everything.
- * Threading: loop thread, except gw_model_listed.
+ * Threading: loop thread, except gw_model_given.
  * Errors:    404 model_not_found, which lists the names of all models.
  */
 #ifndef BATON_GATEWAY_API_CHOOSE_MODEL_H
@@ -18,9 +18,10 @@
 /* The model of that name; NULL: there is none. */
 struct gw_api *gw_model_named(const struct gw_api *api, const char *name);
 
-/* The model that has this very name; NULL: none has, but a name may also be that of an adapter. Any
- * thread may call it. */
+/* The model that has this very name; NULL: none has, but a name may also be that of an adapter. */
 struct gw_api *gw_model_listed(const struct gw_api *api, const char *name);
+/* The same, if the model had the name at the gateway's start. Any thread may call it. */
+struct gw_api *gw_model_given(const struct gw_api *api, const char *name);
 
 /* The model that the request is for. NULL: it names none that is served, and the exchange was
  * answered. body may be NULL. With one model it is that one, whose endpoints judge names. */

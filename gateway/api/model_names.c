@@ -40,12 +40,22 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
     return err;
 }
 
-bool gw_model_names_lists(const struct gw_model_names *names, const char *name)
+static bool has_in(const struct gw_model_names *names, int n, const char *name)
 {
-    for (int i = 0; i < names->n; i++)
+    for (int i = 0; i < n; i++)
         if (!strcmp(names->list[i], name))
             return true;
     return false;
+}
+
+bool gw_model_names_lists(const struct gw_model_names *names, const char *name)
+{
+    return has_in(names, names->n, name);
+}
+
+bool gw_model_names_gives(const struct gw_model_names *names, const char *name)
+{
+    return has_in(names, names->n_given, name);
 }
 
 bool gw_model_names_has(const struct gw_model_names *names, const char *name)

@@ -1,7 +1,7 @@
 /* The names by which clients may request the model.
  *
  * Ownership: the list's texts belong to it.
- * Threading: loop thread.
+ * Threading: loop thread; gw_model_names_gives: any.
  * Errors:    gw_model_names_parse: INVALID with the name's number; NO_MEMORY. gw_model_names_add:
  *            LIMIT, NO_MEMORY.
  */
@@ -28,6 +28,8 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
 /* Whether the list has the name, and whether clients may use it. */
 bool gw_model_names_lists(const struct gw_model_names *names, const char *name);
 bool gw_model_names_has(const struct gw_model_names *names, const char *name);
+/* Whether it is one of the names that the list was made with. */
+bool gw_model_names_gives(const struct gw_model_names *names, const char *name);
 /* Adds a copy of the name at the end, unless the list has it. */
 enum baton_err gw_model_names_add(struct gw_model_names *names, const char *name) BATON_MUST_CHECK;
 /* Removes a name that was added. False: there is no such name. */

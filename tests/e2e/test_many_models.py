@@ -209,6 +209,22 @@ def test_batches_streams_and_stored_responses_keep_their_model(fleet, expected):
     assert other["model"] == "twin"
 
 
+def test_a_further_name_belongs_to_the_model_that_it_copies(fleet, expected):
+    for path, body in (("/api/copy", {"source": "twin", "destination": "double"}),
+                       ("/api/create", {"from": "qwen:latest", "model": "queen"})):
+        assert fleet.request("POST", path, body)[0] == 200
+    for kind in "completions", "tokens", "responses":
+        assert ask(fleet, kind, model="double") == expected["twin", kind]
+        assert ask(fleet, kind, model="queen") == expected["qwen", kind]
+    for destination in "tale", "queen":  # names of others
+        status, answer, _ = fleet.request("POST", "/api/copy", {"source": "twin",
+                                                                "destination": destination})
+        assert status == 400 and "the name of another model" in answer["error"]
+    assert fleet.request("POST", "/api/copy", {"source": "x", "destination": "y"})[0] == 404
+    for name, status in ("double", 200), ("queen", 200), ("queen", 404), ("also", 400):
+        assert fleet.request("DELETE", "/api/delete", {"model": name})[0] == status
+
+
 def test_killed_and_drained_workers_of_one_leave_the_others_alone(models, expected):
     with many(models) as fleet, ThreadPoolExecutor(8) as pool:
         start_workers(fleet, models, ["tale", "qwen"])

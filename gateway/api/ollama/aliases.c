@@ -5,6 +5,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/choose_model.h"
 #include "gateway/api/params/params.h"
 
 /* A name without ":latest", which Ollama's clients append to names without a tag. */
@@ -54,6 +55,12 @@ static void add(const struct gw_api *api, struct gw_fields *fields, const char *
 {
     if (gw_fleet_adapter(api->fleet, name)) {
         gw_fields_fail(fields, field, "invalid_value", "%s: \"%s\" is the name of an adapter",
+                       field, name);
+        return;
+    }
+    const struct gw_api *owner = gw_model_listed(api, name);
+    if (owner && owner->names != api->names) {
+        gw_fields_fail(fields, field, "invalid_value", "%s: \"%s\" is the name of another model",
                        field, name);
         return;
     }

@@ -140,13 +140,14 @@ static void give_back(size_t freed_bytes)
         (void)malloc_trim(0);
 }
 
-/* The model whose tokenizer a body is for. NULL: only the loop can tell, which knows adapters. */
+/* The model whose tokenizer a body is for. NULL: only the loop can tell, which knows adapters and
+ * names that were added. */
 static struct gw_api *model_on_pool(const struct body *body)
 {
     const char *name = baton_json_string(baton_json_get(body->tree, "model"), NULL);
     if (body->api->served->n < 2 || (!name && !body->has_query))
         return body->api;
-    return name && !body->has_query ? gw_model_listed(body->api, name) : NULL;
+    return name && !body->has_query ? gw_model_given(body->api, name) : NULL;
 }
 
 static void answer_on_pool(struct body *body)
