@@ -15,6 +15,7 @@ enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_engine(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_attention(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_draft_head(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_masks(int argc, char **argv, struct baton_why *why);

@@ -8,6 +8,8 @@ static const struct cli_command commands[] = {
     {"engine", "prefill and decode, each line beside what this machine allows", bench_engine, NULL},
     {"attention", "the attention alone, over long contexts, beside what this machine allows",
      bench_attention, NULL},
+    {"draft-head", "a model with its own head that drafts, beside the model alone",
+     bench_draft_head, NULL},
     {"estimate", "the roofline's answer for any model and machine", bench_estimate, NULL},
     {"handoff", "hand-offs over a real link, and from which prompt on they pay", bench_handoff,
      NULL},

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "decode_worker/speculation.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 
@@ -109,6 +110,25 @@ static enum baton_err load(struct dc_draft_model *draft, struct baton_checkpoint
     return err ? err : baton_model_load(checkpoint, &options, &draft->model, why);
 }
 
+/* The head is in the same format as the model, unless dtype says otherwise. */
+static enum baton_err load_head(struct dc_draft_model *draft,
+                                const struct baton_checkpoint *checkpoint, const char *dtype,
+                                const struct baton_host *host, struct baton_why *why)
+{
+    const char *of_model = host->options->dtype;
+    const struct baton_model_options options = {
+        .dtype = *dtype      ? dtype
+                 : *of_model ? of_model
+                             : NULL,
+        .kernels = host->options->kernels,
+        .n_threads = host->cores.n_threads,
+        .n_context = baton_model_info(host->model)->n_context,
+        .admit = admit,
+        .admit_arg = (void *)(uintptr_t)host, /* only read */
+    };
+    return baton_model_load_draft_head(checkpoint, &options, host->model, &draft->model, why);
+}
+
 enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *path,
                                    const char *dtype, const struct baton_host *host,
                                    struct baton_why *why)
@@ -117,17 +137,22 @@ enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *pat
     struct baton_checkpoint *checkpoint = NULL;
     struct baton_why reason = {""};
     int64_t begin_ns = baton_now_ns();
-    enum baton_err err = baton_checkpoint_open(path, &checkpoint, &reason);
+    made.is_head = !strcmp(path, DC_OWN_HEAD);
+    enum baton_err err = baton_checkpoint_open(
+        made.is_head ? host->options->checkpoint.model : path, &checkpoint, &reason);
     if (!err)
-        err = load(&made, checkpoint, dtype, host, &reason);
+        err = made.is_head ? load_head(&made, checkpoint, dtype, host, &reason)
+                           : load(&made, checkpoint, dtype, host, &reason);
     if (err) {
         baton_checkpoint_close(checkpoint);
         return baton_fail(why, err, "draft-model: %s: %s", path, reason.text);
     }
-    (void)snprintf(made.name, sizeof made.name, "%s", checkpoint->facts.name);
+    (void)snprintf(made.name, sizeof made.name, "%s",
+                   made.is_head ? DC_OWN_HEAD : checkpoint->facts.name);
     baton_checkpoint_close(checkpoint);
     made.n_vocab = baton_model_info(made.model)->n_vocab;
     made.n_context = baton_model_info(made.model)->n_context;
+    made.n_embd = baton_model_info(made.model)->n_embd;
     *draft = made;
     baton_log(BATON_LOG_INFO, "draft_model_loaded", BATON_S("model", made.name),
               BATON_S("dtype", baton_model_info(made.model)->dtype),
@@ -149,6 +174,11 @@ enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *
     if (!err && sizes.keeps_states)
         pool.n_window_blocks = baton_kv_budget_draft_states(options, &sizes, n_blocks);
     return err ? err : baton_kv_create(draft->model, &pool, &draft->kv, why);
+}
+
+int dc_draft_model_lag(const struct dc_draft_model *draft)
+{
+    return draft->is_head || baton_kv_has_states(draft->kv) ? DC_MOST_LAG : DC_USUAL_LAG;
 }
 
 void dc_draft_model_close(struct dc_draft_model *draft)

@@ -13,9 +13,10 @@ struct dc_drafter {
     int n_threads, n_vocab, max_chunks;
     struct baton_sampler **samplers; /* [n_threads] */
     float **rows;                    /* [n_threads][n_vocab]; only for a shorter vocabulary */
-    float *logits;                   /* [max_chunks][V of the draft model] */
-    struct baton_chunk *chunks;      /* [max_chunks] of a round */
-    struct dc_context **contexts;    /* [max_chunks] */
+    float *hidden; /* [max_chunks][C] of the step's sequences, with the model's own head */
+    float *logits; /* [max_chunks][V of the draft model] */
+    struct baton_chunk *chunks;   /* [max_chunks] of a round */
+    struct dc_context **contexts; /* [max_chunks] */
     int n_chunks, n_logits;
     int i_draft; /* the index of the round's drafts */
     struct baton_step_line line;
@@ -23,7 +24,7 @@ struct dc_drafter {
 
 static int max_rows(const struct dc_drafter_options *options)
 {
-    return dc_speculation_usual_lag(options->draft->kv) * options->max_batch + DC_CATCH_UP_ALONE;
+    return dc_draft_model_lag(options->draft) * options->max_batch + DC_CATCH_UP_ALONE;
 }
 
 static bool reserve_samplers(struct dc_drafter *drafter)
@@ -51,6 +52,10 @@ static bool reserve_memory(struct dc_drafter *drafter)
     drafter->logits = calloc(n, (size_t)drafter->draft->n_vocab * sizeof *drafter->logits);
     drafter->chunks = calloc(n, sizeof *drafter->chunks);
     drafter->contexts = calloc(n, sizeof(struct dc_context *));
+    if (drafter->draft->is_head)
+        drafter->hidden = calloc(n, (size_t)drafter->draft->n_embd * sizeof *drafter->hidden);
+    if (drafter->draft->is_head && !drafter->hidden)
+        return false;
     return drafter->logits && drafter->chunks && drafter->contexts && reserve_samplers(drafter);
 }
 
@@ -92,6 +97,7 @@ void dc_drafter_destroy(struct dc_drafter *drafter)
     free(drafter->samplers);
     free(drafter->rows);
     free(drafter->logits);
+    free(drafter->hidden);
     free(drafter->chunks);
     free(drafter->contexts);
     free(drafter);
@@ -99,15 +105,20 @@ void dc_drafter_destroy(struct dc_drafter *drafter)
 
 /* ---- a round ---- */
 
-static void add(struct dc_drafter *drafter, struct dc_context *context, const uint32_t *tokens,
-                int n_tokens, int n_logits)
+static void add(struct dc_drafter *drafter, struct dc_context *context,
+                const struct baton_chunk *chunk)
 {
     drafter->contexts[drafter->n_chunks] = context;
-    drafter->chunks[drafter->n_chunks++] = (struct baton_chunk){.seq = &context->speculation.draft,
-                                                                .tokens = tokens,
-                                                                .n_tokens = n_tokens,
-                                                                .n_logits = n_logits};
-    drafter->n_logits += n_logits;
+    drafter->chunks[drafter->n_chunks] = *chunk;
+    drafter->chunks[drafter->n_chunks++].seq = &context->speculation.draft;
+    drafter->n_logits += chunk->n_logits;
+}
+
+/* The hidden state of the step's i-th sequence after a round of the model's own head, which the
+ * next round reads; NULL for another draft model. */
+static float *hidden_of(const struct dc_drafter *drafter, int i)
+{
+    return drafter->hidden ? drafter->hidden + (size_t)i * (size_t)drafter->draft->n_embd : NULL;
 }
 
 /* Adds sequences to the first round: called first for those with drafts, whose logits so come
@@ -117,9 +128,13 @@ static void fill_first(struct dc_drafter *drafter, const struct dc_step *step, b
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_speculation *speculation = &step->contexts[i]->speculation;
         bool has_drafts = speculation->n_drafts > 0;
+        const struct baton_chunk chunk = {.tokens = dc_speculation_fed(speculation),
+                                          .states = speculation->hidden,
+                                          .hidden = hidden_of(drafter, i),
+                                          .n_tokens = speculation->n_fed,
+                                          .n_logits = has_drafts};
         if (speculation->n_fed && has_drafts == with_drafts)
-            add(drafter, step->contexts[i], speculation->text.tokens + speculation->draft.n_tokens,
-                speculation->n_fed, has_drafts);
+            add(drafter, step->contexts[i], &chunk);
     }
 }
 
@@ -128,11 +143,16 @@ static void fill_next(struct dc_drafter *drafter, const struct dc_step *step)
     int i_draft = drafter->i_draft;
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_speculation *speculation = &step->contexts[i]->speculation;
+        const struct baton_chunk chunk = {.tokens = &speculation->tokens[i_draft - 1],
+                                          .states = hidden_of(drafter, i),
+                                          .hidden = hidden_of(drafter, i),
+                                          .n_tokens = 1,
+                                          .n_logits = 1};
         if (!speculation->n_fed || speculation->n_drafts < i_draft)
             continue;
         if (i_draft == 2) /* what came before is the text, which stays */
             baton_seq_keep_state(&speculation->draft);
-        add(drafter, step->contexts[i], &speculation->tokens[i_draft - 1], 1, 1);
+        add(drafter, step->contexts[i], &chunk);
     }
 }
 
@@ -187,7 +207,7 @@ static int rows_of_cost(const struct dc_drafter *drafter)
 {
     int n_rows = 0;
     for (int i = 0; i < drafter->n_chunks; i++) {
-        if (drafter->chunks[i].n_tokens > dc_speculation_usual_lag(drafter->draft->kv) ||
+        if (drafter->chunks[i].n_tokens > dc_draft_model_lag(drafter->draft) ||
             !drafter->chunks[i].n_logits)
             return 0;
         n_rows += drafter->chunks[i].n_tokens;

@@ -21,9 +21,10 @@ struct dc_engine {
     struct dc_sample_batch *sampling;
     struct dc_drafter *drafter; /* NULL: no draft model */
     struct dc_stream *stream;
-    struct dc_event *events;         /* [max_batch] */
-    float *logits;                   /* [dc_scheduler_max_logits][V] */
-    bool warm;                       /* a token was generated */
+    struct dc_event *events; /* [max_batch] */
+    float *hidden; /* [dc_scheduler_max_logits][C] final states; NULL: no head of its own drafts */
+    float *logits; /* [dc_scheduler_max_logits][V] */
+    bool warm;     /* a token was generated */
     atomic_uint n_running, n_paused; /* read by other threads */
 };
 
@@ -59,14 +60,14 @@ static void begin_sequence(const struct dc_engine *engine, struct dc_context *co
 }
 
 static void note_speculation(struct dc_engine *engine, struct dc_context *context,
-                             const struct dc_sampled *sampled)
+                             const struct dc_sampled *sampled, const float *hidden)
 {
     uint32_t made[1 + BATON_MAX_DRAFTS];
     if (!context->speculation.max_tokens)
         return;
     for (int i = 0; i < sampled->n; i++)
         made[i] = sampled->tokens[i].token;
-    dc_speculation_note(&context->speculation, made, sampled->n);
+    dc_speculation_note(&context->speculation, made, sampled->n, hidden);
     dc_speculation_share_odds(&context->speculation, &engine->scheduler.draft);
 }
 
@@ -86,7 +87,7 @@ static void advance(struct dc_engine *engine, struct dc_context *context,
     for (int i = 0; i < sampled->n; i++)
         dc_output_blocks_add(&context->output_blocks, sampled->tokens[i].token);
     baton_sampling_state_accept(&context->sampling, last);
-    note_speculation(engine, context, sampled);
+    note_speculation(engine, context, sampled, chunk->hidden);
     dc_context_publish(context);
 }
 
@@ -201,6 +202,16 @@ static int rows_of_cost(const struct dc_step *step)
     return step->n_chunks == step->n_sequences ? step->n_logits : 0;
 }
 
+/* The model's own head reads final hidden states. */
+static void want_hidden(struct dc_engine *engine)
+{
+    struct dc_step *step = &engine->scheduler.step;
+    size_t n_embd = (size_t)baton_model_info(engine->service->host->model)->n_embd;
+    for (int i = 0; i < step->n_sequences; i++)
+        if (step->contexts[i]->speculation.hidden)
+            step->chunks[i].hidden = engine->hidden + (size_t)step->first_logits[i] * n_embd;
+}
+
 static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
 {
     struct dc_engine *engine = arg;
@@ -209,6 +220,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     begin_prompts(step, begin_ns);
     if (engine->drafter)
         dc_drafter_run(engine->drafter, step);
+    want_hidden(engine);
     times.drafted_ns = baton_now_ns();
     enum baton_err err = baton_engine_forward(engine->engine, step->chunks, step->n_chunks, NULL,
                                               NULL, engine->logits);
@@ -280,6 +292,10 @@ static enum baton_err reserve_memory(struct dc_engine *engine,
         dc_sample_batch_create(options->max_batch, host->cores.n_threads, (int)n_vocab);
     engine->stream = dc_stream_create(options->max_batch);
     engine->events = calloc(n_sequences, sizeof *engine->events);
+    if (options->draft && options->draft->is_head)
+        engine->hidden = calloc(n_logits, (size_t)options->draft->n_embd * sizeof *engine->hidden);
+    if (options->draft && options->draft->is_head && !engine->hidden)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for the states of %zu rows", n_logits);
     if (err || !engine->logits || !engine->sampling || !engine->stream || !engine->events)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n_sequences);
     return BATON_OK;
@@ -348,6 +364,7 @@ void dc_engine_stop(struct dc_engine *engine)
         return;
     baton_service_stop_thread(engine->service);
     free(engine->logits);
+    free(engine->hidden);
     free(engine->events);
     dc_stream_destroy(engine->stream);
     dc_sample_batch_destroy(engine->sampling);

@@ -30,7 +30,8 @@ static const struct baton_option option_table[] = {
                   "prompt tokens per step of prompts that run here, beside running sequences"),
     BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
     BATON_ROW_TEXT(struct options, draft_model, "draft-model", "",
-                   "small model with the same vocabulary that drafts tokens for requests that "
+                   "small model with the same vocabulary, or \"mtp\" for the model's own head that "
+                   "drafts (of Qwen 3.5 and Qwen3-Next): it drafts tokens for requests that "
                    "want it: as --model; \"\": none"),
     BATON_ROW_TEXT(struct options, draft_dtype, "draft-dtype", "",
                    "weight format of --draft-model: as --dtype"),

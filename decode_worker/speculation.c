@@ -1,5 +1,8 @@
 #include "decode_worker/speculation.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/base/log.h"
 #include "decode_worker/draft_model.h"
 
@@ -27,15 +30,34 @@ static void add_all(struct dc_prompt_lookup *text, const uint32_t *tokens, size_
         dc_prompt_lookup_add(text, tokens[i]);
 }
 
+/* Memory for the inputs of the model's own head. */
+static bool take_pairs(struct dc_speculation *speculation, const struct dc_draft_model *draft)
+{
+    speculation->n_embd = draft->n_embd;
+    speculation->hidden = malloc((size_t)DC_MOST_LAG * (size_t)draft->n_embd * sizeof(float));
+    return speculation->hidden;
+}
+
+/* The positions of its sequence: the text but the last token, which is never an input, or of the
+ * model's own head the output. */
+static int most_positions(const struct dc_speculation *speculation,
+                          const struct dc_draft_model *draft, int n_new)
+{
+    int n = draft->is_head ? n_new + DC_MOST_LAG : (int)speculation->text.n_max - 1;
+    return n < draft->n_context ? n : draft->n_context;
+}
+
 /* Acquires blocks for the draft model's sequence. False: its pool is full, and the request runs
  * without drafts. */
-static bool take_blocks(struct dc_speculation *speculation, const struct dc_draft_model *draft)
+static bool take_blocks(struct dc_speculation *speculation, const struct dc_draft_model *draft,
+                        int n_new)
 {
-    int n = (int)speculation->text.n_max - 1; /* the last token is never an input */
-    if (n > draft->n_context)
-        n = draft->n_context;
+    int n = most_positions(speculation, draft, n_new);
+    if (draft->is_head && !take_pairs(speculation, draft))
+        return false;
     if (baton_seq_init(&speculation->draft, draft->kv, n))
         return false;
+    speculation->usual_lag = dc_draft_model_lag(draft);
     speculation->has_model = true;
     speculation->n_model_vocab = draft->n_vocab;
     speculation->n_model_positions = n;
@@ -77,7 +99,7 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
     enum baton_err err = take_text(&made, start);
     if (err)
         return err;
-    if (wants_model && !take_blocks(&made, draft)) {
+    if (wants_model && !take_blocks(&made, draft, (int)start->max_new_tokens)) {
         baton_log(BATON_LOG_WARN, "no_blocks_for_drafts", BATON_I("tokens", made.text.n_max),
                   BATON_I("blocks_free", baton_kv_n_free(draft->kv)));
         dc_speculation_fini(&made);
@@ -90,6 +112,8 @@ void dc_speculation_fini(struct dc_speculation *speculation)
 {
     dc_prompt_lookup_fini(&speculation->text);
     baton_seq_fini(&speculation->draft);
+    free(speculation->hidden);
+    speculation->hidden = NULL;
     speculation->max_tokens = 0;
 }
 
@@ -187,11 +211,6 @@ static bool knows_all(const struct dc_speculation *speculation, int first, int n
     return true;
 }
 
-int dc_speculation_usual_lag(const struct baton_kv *kv)
-{
-    return baton_kv_has_states(kv) ? DC_STATE_LAG : DC_USUAL_LAG;
-}
-
 /* Takes the positions after the n-th back; out of a state, those of all drafts. */
 static void take_back(struct baton_seq *draft, int n)
 {
@@ -204,8 +223,30 @@ static void take_back(struct baton_seq *draft, int n)
 static int n_lacking(struct dc_speculation *speculation)
 {
     int n_text = (int)speculation->text.n;
+    if (speculation->hidden) {
+        take_back(&speculation->draft, speculation->n_given);
+        return speculation->n_pairs;
+    }
     take_back(&speculation->draft, n_text - 1);
     return n_text - speculation->draft.n_tokens;
+}
+
+/* The drafts for which its sequence has positions. The model's own head makes none without a hidden
+ * state. */
+static int n_drafts_left(const struct dc_speculation *speculation)
+{
+    int n_positions = speculation->n_model_positions;
+    if (speculation->hidden)
+        return speculation->n_pairs ? n_positions - speculation->n_given - speculation->n_pairs + 1
+                                    : 0;
+    return n_positions - (int)speculation->text.n + 1;
+}
+
+const uint32_t *dc_speculation_fed(const struct dc_speculation *speculation)
+{
+    const struct dc_prompt_lookup *text = &speculation->text;
+    return text->tokens +
+           (speculation->hidden ? (int)text->n - speculation->n_fed : speculation->draft.n_tokens);
 }
 
 void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_state *state,
@@ -215,14 +256,14 @@ void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_sta
     speculation->tokens[0] = text->tokens[text->n - 1];
     speculation->n_drafts = speculation->n_fed = 0;
     n_most = smaller(n_most, speculation->max_tokens);
-    n_most = smaller(n_most, speculation->n_model_positions - (int)text->n + 1);
+    n_most = smaller(n_most, n_drafts_left(speculation));
     int n_drafts = wanted_drafts(speculation, state, cost, n_most);
     if (!n_drafts)
         return;
     int n_lacks = n_lacking(speculation);
-    bool catches_up = n_lacks > dc_speculation_usual_lag(speculation->draft.kv);
+    bool catches_up = n_lacks > speculation->usual_lag;
     int n_fed = catches_up ? smaller(n_lacks, *n_catch_up) : n_lacks;
-    if (!knows_all(speculation, speculation->draft.n_tokens, n_fed)) {
+    if (!speculation->hidden && !knows_all(speculation, speculation->draft.n_tokens, n_fed)) {
         speculation->max_tokens = 0;
         return;
     }
@@ -258,18 +299,32 @@ static void note_try(struct dc_speculation *speculation, bool is_right)
     speculation->n_waited = 0;
 }
 
-/* Gives the positions of rejected drafts back. */
-static void note_model(struct dc_speculation *speculation, int n_accepted)
+/* Replaces the pairs: those that the head was not given are a gap in its sequence. */
+static void note_pairs(struct dc_speculation *speculation, const float *hidden, int n)
 {
-    take_back(&speculation->draft, (int)speculation->text.n + n_accepted);
+    size_t n_floats = (size_t)n * (size_t)speculation->n_embd;
+    speculation->n_given += speculation->n_fed;
+    take_back(&speculation->draft, speculation->n_given);
+    memcpy(speculation->hidden, hidden, n_floats * sizeof *hidden);
+    speculation->n_pairs = n;
+}
+
+/* Gives the positions of rejected drafts back. */
+static void note_model(struct dc_speculation *speculation, int n_accepted, const float *hidden)
+{
+    if (speculation->hidden)
+        note_pairs(speculation, hidden, n_accepted + 1);
+    else
+        take_back(&speculation->draft, (int)speculation->text.n + n_accepted);
     if (speculation->n_drafts)
         note_try(speculation, n_accepted > 0);
 }
 
-void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n)
+void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n,
+                         const float *hidden)
 {
     baton_draft_odds_note(&speculation->odds[speculation->agreement], speculation->n_drafts, n - 1);
     if (speculation->has_model)
-        note_model(speculation, n - 1);
+        note_model(speculation, n - 1, hidden);
     add_all(&speculation->text, tokens, (size_t)n);
 }

@@ -29,15 +29,13 @@ enum {
     DC_N_ODDS,
     /* Tokens that a draft model lacks after all drafts were correct: the last draft, which is never
      * its input, and the token after it. One whose layers keep a state returns to the state before
-     * the drafts, and lacks all of them. */
+     * the drafts, and lacks all of them, as does the model's own head: it has not seen their hidden
+     * states. */
     DC_USUAL_LAG = 2,
-    DC_STATE_LAG = 1 + BATON_MAX_DRAFTS
+    DC_MOST_LAG = 1 + BATON_MAX_DRAFTS
 };
 
 struct dc_draft_model;
-
-/* The tokens that sequences of this pool of a draft model lack at most, step after step. */
-int dc_speculation_usual_lag(const struct baton_kv *kv);
 
 /* The cost of a round of the draft model, and its recent accuracy. Zeroed: unknown. */
 struct dc_draft_state {
@@ -59,6 +57,13 @@ struct dc_speculation {
     struct baton_seq draft; /* n_tokens: tokens of the text that it has computed */
     bool tries;             /* it tries a draft that does not seem worth its time */
     int n_waited, patience; /* steps without a draft; the number after which one is tried */
+    int usual_lag;          /* dc_draft_model_lag */
+
+    /* With the model's own head, whose sequence has the positions that it was given, not those of
+     * the text. Pairs are final hidden states and the tokens after them, the text's last ones. */
+    float *hidden; /* owned array: [DC_MOST_LAG][n_embd] of pairs; NULL: there is no head */
+    int n_embd, n_pairs;
+    int n_given; /* positions of its sequence that hold pairs */
 
     /* of the current step */
     uint32_t tokens[1 + BATON_MAX_DRAFTS]; /* its input: the text's last token, and drafts */
@@ -84,6 +89,9 @@ void dc_speculation_draft(struct dc_speculation *speculation, struct baton_match
 void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most, int *n_catch_up);
 
+/* The text's tokens that the draft model computes first: [n_fed]. */
+const uint32_t *dc_speculation_fed(const struct dc_speculation *speculation);
+
 /* The draft model failed at its i-th draft: the sequence continues without drafts. */
 void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft);
 
@@ -91,7 +99,9 @@ void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft);
 void dc_speculation_share_odds(const struct dc_speculation *speculation,
                                struct dc_draft_state *state);
 
-/* The step generated tokens [n], all of which except the last were drafts. */
-void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n);
+/* The step generated tokens [n], all of which except the last were drafts. hidden: [n][C] the final
+ * hidden states that they were sampled from; for the model's own head. */
+void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n,
+                         const float *hidden);
 
 #endif

@@ -63,6 +63,15 @@ struct baton_model_options {
 enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
+/* The head with which the model of this checkpoint drafts its own tokens (multi-token prediction).
+ * It is a model of one layer, whose chunks have hidden states as well, and borrows the embedding
+ * and the head of the model, which outlives it. options: as the model's, but its dtype may be
+ * another; the cache is not used. INVALID also when the checkpoint has no such head. */
+enum baton_err baton_model_load_draft_head(const struct baton_checkpoint *checkpoint,
+                                           const struct baton_model_options *options,
+                                           const struct baton_model *model,
+                                           struct baton_model **head,
+                                           struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is harmless. */
 void baton_model_close(struct baton_model *model);
 
@@ -120,10 +129,13 @@ struct baton_chunk {
     struct baton_seq *seq;
     const uint32_t *tokens; /* [n_tokens] */
     int n_tokens;
-    int n_logits;     /* how many of the last of them want logits */
-    int n_pooled;     /* how many of the last of them are added, in their order, to pooled */
-    double *pooled;   /* [C] sum of final hidden states; NULL when n_pooled is 0 */
-    bool is_trial;    /* some of its last tokens may be taken back: see baton_engine_settle */
+    int n_logits;        /* how many of the last of them want logits */
+    int n_pooled;        /* how many of the last of them are added, in their order, to pooled */
+    double *pooled;      /* [C] sum of final hidden states; NULL when n_pooled is 0 */
+    float *hidden;       /* [n_logits][C] final hidden states of these rows; NULL: not wanted */
+    const float *states; /* [n_tokens][C] of a head that drafts: the final hidden state of the
+                            position before each token; else NULL */
+    bool is_trial;       /* some of its last tokens may be taken back: see baton_engine_settle */
     bool pools_first; /* n_pooled is 1, and the first row is meant; of an encoder, without logits */
     int n_first_part; /* an encoder's rows from this one on are the second text of a pair; 0: there
                          is one text */

@@ -141,14 +141,16 @@ static void put_hybrid_layers(GGUF *gguf, const CONFIG *config, const SPEC *spec
 
 /* ---- all models ---- */
 
-static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec, bool drafts)
 {
     const struct baton_layer_spec *layer = attention_of(spec);
     int n_ff = spec->layers[0].n_ff ? spec->layers[0].n_ff : config->n_ff;
     bench_gguf_put_size(gguf, "vocab_size", spec->n_vocab);
     bench_gguf_put_size(gguf, "context_length", config->n_context);
     bench_gguf_put_size(gguf, "embedding_length", spec->n_embd);
-    bench_gguf_put_size(gguf, "block_count", spec->n_layers);
+    bench_gguf_put_size(gguf, "block_count", spec->n_layers + drafts);
+    if (drafts)
+        bench_gguf_put_size(gguf, "nextn_predict_layers", 1);
     bench_gguf_put_size(gguf, "attention.head_count", spec->n_heads);
     if (is_by_layer(config)) {
         put_layers(gguf, spec);
@@ -357,9 +359,9 @@ const char *bench_gguf_architecture(const CONFIG *config, const SPEC *spec)
 }
 
 int bench_gguf_put_model(struct bench_gguf *gguf, const CONFIG *config, const SPEC *spec,
-                         struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS])
+                         bool drafts, struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS])
 {
-    put_sizes(gguf, config, spec);
+    put_sizes(gguf, config, spec, drafts);
     put_windows(gguf, config, spec);
     put_mixture(gguf, &spec->moe);
     put_scales(gguf, config, spec);

@@ -24,10 +24,11 @@ enum { BENCH_GGUF_MAX_DIVISORS = 2 };
 const char *bench_gguf_architecture(const struct baton_model_config *config,
                                     const struct baton_spec *spec);
 
-/* Writes sizes, norms, rotary embedding, windows, mixture and scales. Fills divisors with the
- * tensors that the rotary embedding needs, and returns their number. */
+/* Writes sizes, norms, rotary embedding, windows, mixture and scales, and whether the head that
+ * drafts is the last block. Fills divisors with the tensors that the rotary embedding needs, and
+ * returns their number. */
 int bench_gguf_put_model(struct bench_gguf *gguf, const struct baton_model_config *config,
-                         const struct baton_spec *spec,
+                         const struct baton_spec *spec, bool drafts,
                          struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS]);
 
 #endif

@@ -46,8 +46,8 @@ static enum baton_err put_metadata(struct making *making, struct baton_why *why)
     struct bench_gguf *gguf = &making->gguf;
     const char *shape = making->request->shape;
     bench_gguf_put_key_text(gguf, "general.name", shape, strlen(shape));
-    making->n_divisors =
-        bench_gguf_put_model(gguf, &making->config, &making->spec, making->divisors);
+    making->n_divisors = bench_gguf_put_model(gguf, &making->config, &making->spec,
+                                              making->request->drafts, making->divisors);
     put_ends(gguf, &making->request->ends);
     return bench_gguf_put_tokenizer(gguf, making->request->tokenizer, making->spec.n_vocab, why);
 }
@@ -179,6 +179,9 @@ static enum baton_err list_tensors(struct making *making, struct baton_why *why)
     enum baton_err err =
         bench_tensors_list(making->arch->gguf, &making->spec, making->request->seed, has_row,
                            making, &making->tensors);
+    if (!err && making->request->drafts)
+        err = bench_tensors_add_draft_head(making->arch, true, &making->spec, has_row, making,
+                                           &making->tensors);
     if (!err)
         making->line = calloc((size_t)bench_tensors_widest(&making->tensors), sizeof(float));
     if (!err)

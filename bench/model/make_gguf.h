@@ -25,6 +25,7 @@ struct bench_gguf_request {
     struct bench_ends ends;
     uint64_t seed;
     bool encodes;
+    bool drafts; /* the head that drafts is written as well: the family has one */
 };
 
 /* Types F32, F16 and BF16 hold the weights of the seed, rounded. Blocks hold them with `encodes`,

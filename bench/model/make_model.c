@@ -20,7 +20,7 @@ enum { FILE_MAX_BYTES = 64 << 20, CONFIG_MAX_BYTES = 1 << 16 };
 struct options {
     const char *shape, *out, *dtype, *gguf, *tokenizer;
     int64_t seed;
-    bool encode;
+    bool encode, draft_head;
 };
 
 static const struct baton_option table[] = {
@@ -39,6 +39,8 @@ static const struct baton_option table[] = {
         struct options, encode, "encode", "false",
         "with --gguf: encode the shape's weights instead of drawing random blocks, which takes "
         "longer"),
+    BATON_ROW_BOOL(struct options, draft_head, "draft-head", "false",
+                   "write the head that drafts as well (mtp), of a family that has one"),
     BATON_ROW_TEXT(
         struct options, tokenizer, "tokenizer", NULL,
         "model directory whose tokenizer is copied; unset: a tokenizer of bytes and words"),
@@ -153,8 +155,7 @@ static enum baton_err write_config(const struct options *options, const struct b
 }
 
 /* Writes the weights under another name until they are complete. */
-static enum baton_err write_weights(const struct options *options,
-                                    const struct baton_tensor_names *names,
+static enum baton_err write_weights(const struct options *options, const struct baton_arch *arch,
                                     const struct baton_spec *spec, struct baton_why *why)
 {
     char path[PATH_MAX], part[PATH_MAX];
@@ -163,7 +164,8 @@ static enum baton_err write_weights(const struct options *options,
     if (!err)
         err = baton_file_path(part, options->out, "model.safetensors.part", why);
     if (!err)
-        err = bench_weights_write(part, names, spec, (uint64_t)options->seed, dtype, why);
+        err = bench_weights_write(part, arch, spec, options->draft_head, (uint64_t)options->seed,
+                                  dtype, why);
     if (!err && rename(part, path))
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     return err;
@@ -205,7 +207,8 @@ static enum baton_err make_gguf(const struct options *options, const struct benc
                                                         .tokenizer = options->tokenizer,
                                                         .ends = *ends,
                                                         .seed = (uint64_t)options->seed,
-                                                        .encodes = options->encode},
+                                                        .encodes = options->encode,
+                                                        .drafts = options->draft_head},
                            why);
 }
 
@@ -218,6 +221,9 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     enum baton_err err = check(options, why);
     if (!err)
         err = bench_shape_find("--shape", options->shape, &arch, &spec, why);
+    if (!err && options->draft_head && !arch->draft)
+        err = baton_fail(why, BATON_INVALID, "--draft-head: the models of %s have none",
+                         options->shape);
     if (!err)
         err = choose_ends(options, spec.n_vocab, &ends, why);
     if (err || options->gguf)
@@ -230,7 +236,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         err = write_tokenizer(options, spec.n_vocab, why);
     if (!err)
         err = write_config(options, &ends, why);
-    return err ? err : write_weights(options, arch->tensors, &spec, why);
+    return err ? err : write_weights(options, arch, &spec, why);
 }
 
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)

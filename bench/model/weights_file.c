@@ -82,13 +82,15 @@ static bool write_all(FILE *file, const struct bench_tensors *all, enum baton_el
     return written;
 }
 
-enum baton_err bench_weights_write(const char *path, const struct baton_tensor_names *names,
-                                   const struct baton_spec *spec, uint64_t seed,
+enum baton_err bench_weights_write(const char *path, const struct baton_arch *arch,
+                                   const struct baton_spec *spec, bool drafts, uint64_t seed,
                                    enum baton_element dtype, struct baton_why *why)
 {
     struct bench_tensors all = {0};
     struct bench_lines lines = {0};
-    enum baton_err err = bench_tensors_list(names, spec, seed, NULL, NULL, &all);
+    enum baton_err err = bench_tensors_list(arch->tensors, spec, seed, NULL, NULL, &all);
+    if (!err && drafts)
+        err = bench_tensors_add_draft_head(arch, false, spec, NULL, NULL, &all);
     if (!err)
         err = bench_lines_init(&all, &lines);
     FILE *file = err ? NULL : fopen(path, "wbe");
@@ -96,7 +98,9 @@ enum baton_err bench_weights_write(const char *path, const struct baton_tensor_n
         file && !setvbuf(file, NULL, _IOFBF, WRITE_BYTES) && write_all(file, &all, dtype, &lines);
     if (file && fclose(file))
         written = false;
-    if (!err && !written)
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", path, baton_err_text(err));
+    else if (!written)
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     bench_lines_fini(&lines);
     bench_tensors_fini(&all);

@@ -8,14 +8,15 @@
 #ifndef BATON_BENCH_MODEL_WEIGHTS_FILE_H
 #define BATON_BENCH_MODEL_WEIGHTS_FILE_H
 
-#include "engine/arch/tensors.h"
+#include "engine/arch/arch.h"
 #include "engine/checkpoint/weights/convert.h"
 #include "engine/model/model.h"
 
-/* Writes the weights of baton_model_random(spec, seed); dtype F32, or BF16 rounded to nearest
- * even. */
-enum baton_err bench_weights_write(const char *path, const struct baton_tensor_names *names,
-                                   const struct baton_spec *spec, uint64_t seed,
+/* Writes the weights of baton_model_random(spec, seed), and with drafts those of the head that
+ * drafts after them; dtype F32, or BF16 rounded to nearest even. INVALID: the family has no such
+ * head. */
+enum baton_err bench_weights_write(const char *path, const struct baton_arch *arch,
+                                   const struct baton_spec *spec, bool drafts, uint64_t seed,
                                    enum baton_element dtype,
                                    struct baton_why *why) BATON_MUST_CHECK;
 

@@ -55,6 +55,9 @@ struct baton_arch {
     const struct baton_tensor_names *tensors;
     const struct baton_tensor_names *gguf; /* in GGUF files; NULL: there are none */
 
+    /* Of the head that drafts, in a directory and in a GGUF file; NULL: there is none. */
+    const struct baton_tensor_names *draft, *gguf_draft;
+
     uint64_t features; /* of BATON_FEATURE (model_config.h), that it computes; others are refused */
 
     enum baton_block_form form;
@@ -84,6 +87,10 @@ baton_arch_tensors(const struct baton_arch *arch, const struct baton_model_confi
 {
     return config->gguf_names ? arch->gguf : arch->tensors;
 }
+
+/* The names of the head that drafts for a model of n_layers. False: its family has none. */
+bool baton_arch_draft_names(const struct baton_arch *arch, bool in_gguf, int n_layers,
+                            struct baton_tensor_names *names);
 
 /* All families: a new architecture is a row of this table. */
 extern const struct baton_arch baton_families[]; /* [baton_n_families] */

@@ -1,5 +1,7 @@
 #include "engine/arch/arrays.h"
 
+#include "engine/arch/draft_head.h"
+
 static struct baton_array vector(int n)
 {
     return (struct baton_array){.n_rows = n, .n_columns = 1};
@@ -340,7 +342,7 @@ static struct baton_array of_model(const struct baton_spec *spec, enum baton_arr
 {
     switch (kind) {
     case BATON_ARRAY_TOKEN_EMBEDDING:
-        return matrix(spec->n_vocab, spec->n_embd);
+        return baton_spec_is_draft_head(spec) ? none() : matrix(spec->n_vocab, spec->n_embd);
     case BATON_ARRAY_POSITION_EMBEDDING:
         return table(spec->has_learned_positions ? spec->position_offset + spec->n_context : 0,
                      spec->n_embd);
@@ -359,7 +361,14 @@ static struct baton_array of_model(const struct baton_spec *spec, enum baton_arr
     case BATON_ARRAY_FINAL_NORM_BIAS:
         return norm_bias(spec, spec->form != BATON_BLOCK_OUTER);
     case BATON_ARRAY_HEAD:
-        return matrix(spec->has_tied_head ? 0 : spec->n_vocab, spec->n_embd);
+        return spec->has_tied_head || baton_spec_is_draft_head(spec)
+                   ? none()
+                   : matrix(spec->n_vocab, spec->n_embd);
+    case BATON_ARRAY_DRAFT_IN:
+        return baton_spec_is_draft_head(spec) ? matrix(spec->n_embd, 2 * spec->n_embd) : none();
+    case BATON_ARRAY_DRAFT_TOKEN_NORM:
+    case BATON_ARRAY_DRAFT_STATE_NORM:
+        return norm(spec, baton_spec_is_draft_head(spec));
     case BATON_ARRAY_HEAD_BIAS:
         return vector(spec->has_head_bias ? spec->n_vocab : 0);
     case BATON_ARRAY_POOLED_1:

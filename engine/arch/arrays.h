@@ -90,6 +90,9 @@ enum baton_array_kind {
     BATON_ARRAY_POOLED_1_BIAS,
     BATON_ARRAY_POOLED_2, /* [n_out][n_out of stage 1] */
     BATON_ARRAY_POOLED_2_BIAS,
+    BATON_ARRAY_DRAFT_IN, /* [C][2 C] of a head that drafts: of the token, then of the state */
+    BATON_ARRAY_DRAFT_TOKEN_NORM, /* [C] */
+    BATON_ARRAY_DRAFT_STATE_NORM, /* [C] */
 
     BATON_N_ARRAY_KINDS,
     BATON_FIRST_LAYER_ARRAY = BATON_ARRAY_ATTN_NORM,

@@ -164,6 +164,8 @@ const struct baton_arch baton_families[] = {
     {.model_type = "qwen3_5_text",
      .tensors = &baton_names_qwen_hybrid,
      .gguf = &baton_names_gguf_qwen_hybrid,
+     .draft = &baton_names_qwen_draft,
+     .gguf_draft = &baton_names_gguf_qwen_draft,
      .features = QWEN_HYBRID,
      RMS_GATED,
      .qk_norm = BATON_QK_NORM_HEAD,
@@ -171,6 +173,8 @@ const struct baton_arch baton_families[] = {
     {.model_type = "qwen3_5_moe_text",
      .tensors = &baton_names_qwen_hybrid,
      .gguf = &baton_names_gguf_qwen_hybrid,
+     .draft = &baton_names_qwen_draft,
+     .gguf_draft = &baton_names_gguf_qwen_draft,
      .features = QWEN_HYBRID | BY(SHARED_EXPERT) | QWEN_MOE,
      RMS_GATED,
      .qk_norm = BATON_QK_NORM_HEAD,
@@ -178,6 +182,8 @@ const struct baton_arch baton_families[] = {
     {.model_type = "qwen3_next",
      .tensors = &baton_names_qwen_hybrid,
      .gguf = &baton_names_gguf_qwen_hybrid,
+     .draft = &baton_names_qwen_draft,
+     .gguf_draft = &baton_names_gguf_qwen_draft,
      .features = QWEN_HYBRID | BY(SHARED_EXPERT) | QWEN_MOE,
      RMS_GATED,
      .qk_norm = BATON_QK_NORM_HEAD,
@@ -473,6 +479,18 @@ const struct baton_arch baton_families[] = {
 };
 
 const int baton_n_families = BATON_N_OF(baton_families);
+
+/* A file numbers the head as the block behind the last layer. */
+bool baton_arch_draft_names(const struct baton_arch *arch, bool in_gguf, int n_layers,
+                            struct baton_tensor_names *names)
+{
+    const struct baton_tensor_names *found = in_gguf ? arch->gguf_draft : arch->draft;
+    if (!found)
+        return false;
+    *names = *found;
+    names->first_layer = in_gguf ? n_layers : 0;
+    return true;
+}
 
 const struct baton_arch *baton_arch_find(const char *model_type)
 {

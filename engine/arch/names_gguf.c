@@ -175,6 +175,15 @@ const struct baton_tensor_names baton_names_gguf_qwen_hybrid = {
     .lists = {LIST(top), LIST(hybrid_norms), LIST(qkv), LIST(gated_mlp), LIST(experts),
               LIST(delta_rows)}};
 
+/* The last block of a file, whose number is *. */
+static const struct baton_tensor_row draft_rows[] = {
+    DRAFT_ROWS("blk.*.nextn.eh_proj", "blk.*.nextn.enorm", "blk.*.nextn.hnorm",
+               "blk.*.nextn.shared_head_norm")};
+
+const struct baton_tensor_names baton_names_gguf_qwen_draft = {
+    NAMES, .is_part = true,
+    .lists = {LIST(draft_rows), LIST(hybrid_norms), LIST(qkv), LIST(gated_mlp), LIST(experts)}};
+
 static const struct baton_tensor_row deepseek_rows[] = {
     {TENSOR("attn_norm.weight", ATTN_NORM)},
     {TENSOR("ffn_norm.weight", MLP_NORM)},

@@ -1,6 +1,8 @@
 /* The names of tensors in checkpoints of Hugging Face's layout, by family. */
 #include "engine/arch/names.h"
 
+#define IN_MODEL_LAYERS .prefix = "model.", .layer_prefix = "layers."
+
 /* ---- Llama, and families with its names ---- */
 
 static const struct baton_tensor_row llama_top[] = {
@@ -79,8 +81,7 @@ static const struct baton_tensor_row post_norms[] = {
 };
 
 const struct baton_tensor_names baton_names_llama = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
 
 static const struct baton_tensor_row apertus_rows[] = {
@@ -93,8 +94,7 @@ static const struct baton_tensor_row apertus_rows[] = {
 };
 
 const struct baton_tensor_names baton_names_apertus = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(apertus_rows), LIST(llama_attention), LIST(plain_mlp)}};
 
 static const struct baton_tensor_row hunyuan_norms[] = {
@@ -103,42 +103,31 @@ static const struct baton_tensor_row hunyuan_norms[] = {
 };
 
 const struct baton_tensor_names baton_names_hunyuan = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(pre_norms), LIST(hunyuan_norms), LIST(llama_attention),
-              LIST(llama_mlp)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(pre_norms), LIST(hunyuan_norms),
+                               LIST(llama_attention), LIST(llama_mlp)}};
 
 const struct baton_tensor_names baton_names_arcee = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(plain_mlp)}};
 
 const struct baton_tensor_names baton_names_phi3 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(pre_norms), LIST(fused_qkv), LIST(fused_mlp)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(pre_norms), LIST(fused_qkv), LIST(fused_mlp)}};
 
 const struct baton_tensor_names baton_names_gemma = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .norms_less_one = true,
+    IN_MODEL_LAYERS, .norms_less_one = true,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
 
 const struct baton_tensor_names baton_names_gemma2 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .norms_less_one = true,
+    IN_MODEL_LAYERS, .norms_less_one = true,
     .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp),
               LIST(baton_dense_modules)}};
 
 const struct baton_tensor_names baton_names_glm4 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(glm4_norms), LIST(llama_attention), LIST(fused_mlp)}};
 
 const struct baton_tensor_names baton_names_olmo2 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(post_norms), LIST(llama_attention), LIST(llama_mlp)}};
 
 static const struct baton_tensor_row starcoder2_mlp[] = {
@@ -149,8 +138,7 @@ static const struct baton_tensor_row starcoder2_mlp[] = {
 };
 
 const struct baton_tensor_names baton_names_starcoder2 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(starcoder2_mlp)}};
 
 /* ---- Mixtures of experts ---- */
@@ -171,10 +159,8 @@ static const struct baton_tensor_row mixtral_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_mixtral = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(mixtral_experts),
-              LIST(fused_experts)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention),
+                               LIST(mixtral_experts), LIST(fused_experts)}};
 
 static const struct baton_tensor_row qwen_experts[] = {
     {TENSOR("mlp.gate.weight", ROUTER), SLICE(EXPERTS)},
@@ -188,10 +174,8 @@ static const struct baton_tensor_row qwen_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_qwen_moe = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
-              LIST(qwen_experts), LIST(fused_experts)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention),
+                               LIST(llama_mlp), LIST(qwen_experts), LIST(fused_experts)}};
 
 /* qwen3_next has two matrices, by key heads, where qwen3_5 has four. */
 static const struct baton_tensor_row delta_rows[] = {
@@ -209,11 +193,20 @@ static const struct baton_tensor_row delta_rows[] = {
 };
 
 const struct baton_tensor_names baton_names_qwen_hybrid = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .norms_less_one = true,
+    IN_MODEL_LAYERS, .norms_less_one = true,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
               LIST(qwen_experts), LIST(fused_experts), LIST(delta_rows)}};
+
+static const struct baton_tensor_row draft_rows[] = {
+    DRAFT_ROWS("mtp.fc", "mtp.pre_fc_norm_embedding", "mtp.pre_fc_norm_hidden", "mtp.norm")};
+
+const struct baton_tensor_names baton_names_qwen_draft = {
+    .prefix = "",
+    .layer_prefix = "mtp.layers.",
+    .norms_less_one = true,
+    .is_part = true,
+    .lists = {LIST(draft_rows), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(qwen_experts), LIST(fused_experts)}};
 
 /* ---- latent attention: DeepSeek V2 and V3, GLM 4.7 Flash ---- */
 
@@ -242,9 +235,7 @@ static const struct baton_tensor_row deepseek_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_deepseek = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .has_late_layers = true,
+    IN_MODEL_LAYERS, .has_late_layers = true,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(deepseek_attention), LIST(llama_mlp),
               LIST(deepseek_experts), LIST(fused_experts)}};
 
@@ -259,8 +250,7 @@ static const struct baton_tensor_row granite_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_granite_moe = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts)}};
 
 /* The projections of a layer are z, x, B, C and dt, and mixers of both families differ in their
@@ -277,10 +267,8 @@ const struct baton_tensor_names baton_names_granite_moe = {
 static const struct baton_tensor_row granite_mamba[] = {MAMBA("mamba")};
 
 const struct baton_tensor_names baton_names_granite_hybrid = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts),
-              LIST(granite_mamba)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention),
+                               LIST(granite_experts), LIST(granite_mamba)}};
 
 /* A layer has one part, and one norm before it. */
 static const struct baton_tensor_row nemotron_rows[] = {
@@ -364,8 +352,7 @@ static const struct baton_tensor_row gpt_oss_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_gpt_oss = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
+    IN_MODEL_LAYERS,
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(gpt_oss_experts)}};
 
 /* ---- Gemma 4 ---- */
@@ -396,10 +383,8 @@ static const struct baton_tensor_row gemma4_experts[] = {
 };
 
 const struct baton_tensor_names baton_names_gemma4 = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp),
-              LIST(gemma4_rows), LIST(gemma4_experts)}};
+    IN_MODEL_LAYERS, .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention),
+                               LIST(llama_mlp), LIST(gemma4_rows), LIST(gemma4_experts)}};
 
 /* ---- Phi 1 and 2 ---- */
 
@@ -418,9 +403,7 @@ static const struct baton_tensor_row phi_rest[] = {
 };
 
 const struct baton_tensor_names baton_names_phi = {
-    .prefix = "model.",
-    .layer_prefix = "layers.",
-    .lists = {LIST(phi_rest), LIST(pre_norms), LIST(llama_attention)}};
+    IN_MODEL_LAYERS, .lists = {LIST(phi_rest), LIST(pre_norms), LIST(llama_attention)}};
 
 /* ---- GPT-NeoX, GPT-2, GPT-J, GPT-Neo ---- */
 

@@ -66,14 +66,16 @@ const char *baton_tensor_name(const struct baton_tensor_names *names,
 {
     int n = 0;
     if (baton_array_is_of_layer(row->kind))
-        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix, layer);
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix,
+                     names->first_layer + layer);
     else if (row->is_bare)
         *name = 0;
     else if (row->kind == BATON_ARRAY_HEAD || row->kind == BATON_ARRAY_HEAD_BIAS)
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", head_prefix(prefix));
     else
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", prefix);
-    write_row_name(row->name, expert, name + n, BATON_TENSOR_NAME_BYTES - (size_t)n);
+    write_row_name(row->name, row->is_bare ? names->first_layer : expert, name + n,
+                   BATON_TENSOR_NAME_BYTES - (size_t)n);
     return name;
 }
 

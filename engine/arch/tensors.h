@@ -75,6 +75,8 @@ enum { BATON_MAX_TENSOR_LISTS = 8 };
 struct baton_tensor_names {
     const char *prefix;       /* of all names but the head's in current files: "transformer." */
     const char *layer_prefix; /* after it, before a layer's number: "h." */
+    bool is_part;             /* of a checkpoint, whose other tensors nobody judges */
+    int first_layer;          /* the number of layer 0; a * in a bare name is it as well */
     bool has_late_layers;     /* those after the last draft tokens, and are not computed */
     bool norms_less_one;      /* norms are stored as weight - 1 */
     /* Tensors that are read elsewhere, up to a NULL; any other unknown one is an error. NULL: see

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "engine/arch/draft_head.h"
 #include "engine/compute/per_layer.h"
 
 /* Adds a row of a table. */
@@ -34,9 +35,46 @@ static void embed_rows(void *arg, int item, int worker)
                   forward->x + (size_t)r * (size_t)forward->model->spec.n_embd);
 }
 
+/* ---- the input of a head that drafts ---- */
+
+static void norm_to(const struct baton_forward *forward, const struct baton_norm *norm,
+                    const float *in, float *out)
+{
+    forward->kernels->norm(norm->kind, out, in, norm->weight, norm->bias,
+                           forward->model->spec.n_embd, norm->epsilon);
+}
+
+/* The norms of the token's embedding and of the state, side by side. */
+static void pair_rows(void *arg, int item, int worker)
+{
+    const struct baton_forward *forward = arg;
+    const struct baton_model *model = forward->model;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    size_t n_embd = (size_t)model->spec.n_embd;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++) {
+        float *token = forward->x + (size_t)r * n_embd,
+              *pair = forward->pairs + 2 * (size_t)r * n_embd;
+        embed_row(model, &forward->rows[r], token);
+        norm_to(forward, &model->draft_token_norm, token, pair);
+        norm_to(forward, &model->draft_state_norm, forward->rows[r].state, pair + n_embd);
+    }
+}
+
+static void embed_pairs(struct baton_forward *forward)
+{
+    struct baton_input input = baton_input_of(forward->pairs, 2 * forward->model->spec.n_embd);
+    const struct baton_epilogue plain = {.kind = BATON_STORE, .scale = 1};
+    baton_forward_share_rows(forward, pair_rows, forward);
+    baton_forward_linear(forward, &forward->model->draft_in, &input, forward->x, plain);
+}
+
 void baton_decoder_embed(struct baton_forward *forward)
 {
-    baton_forward_share_rows(forward, embed_rows, forward);
+    if (baton_spec_is_draft_head(&forward->model->spec))
+        embed_pairs(forward);
+    else
+        baton_forward_share_rows(forward, embed_rows, forward);
     if (forward->model->spec.has_embed_norm)
         baton_forward_norm_of(forward, &forward->model->embed_norm, forward->x, forward->x);
     baton_per_layer_embed(forward);
@@ -295,12 +333,12 @@ const float *baton_decoder_hidden(struct baton_forward *forward)
     return forward->normed;
 }
 
-void baton_decoder_logits(struct baton_forward *forward, float *logits)
+void baton_decoder_logits(struct baton_forward *forward, const float *hidden, float *logits)
 {
     const struct baton_spec *spec = &forward->model->spec;
     const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = spec->logit_scale};
     struct cap_loop loop = {.forward = forward, .logits = logits};
-    multiply(forward, &forward->model->head, baton_decoder_hidden(forward), logits, scaled);
+    multiply(forward, &forward->model->head, hidden, logits, scaled);
     size_t n = (size_t)forward->n_rows * (size_t)spec->n_vocab;
     if (spec->logit_cap > 0)
         baton_pool_run(forward->pool, (int)((n + CAPPED_PER_ITEM - 1) / CAPPED_PER_ITEM), cap_some,

@@ -24,7 +24,7 @@ void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer);
 /* The final hidden states [n_rows][C], the input of the head: normed, or x itself. */
 const float *baton_decoder_hidden(struct baton_forward *forward);
 
-/* x -> logits [n_rows][V] */
-void baton_decoder_logits(struct baton_forward *forward, float *logits);
+/* The final hidden states -> logits [n_rows][V] */
+void baton_decoder_logits(struct baton_forward *forward, const float *hidden, float *logits);
 
 #endif

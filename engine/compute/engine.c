@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/arch/draft_head.h"
 #include "engine/arch/spec_cost.h"
 #include "engine/compute/decoder.h"
+#include "engine/compute/finished.h"
 #include "engine/system/floats.h"
 
 enum { MAX_ROWS = 1 << 20 }; /* far above any useful step; bounds the scratch memory */
@@ -222,7 +224,7 @@ static void finish_layers(struct baton_engine *engine, struct baton_forward *for
 static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
 {
     finish_layers(engine, forward);
-    baton_decoder_logits(forward, logits);
+    baton_decoder_logits(forward, baton_decoder_hidden(forward), logits);
     beat(engine);
 }
 
@@ -256,6 +258,17 @@ static bool prepare_state(struct baton_forward *forward, const struct baton_chun
     return baton_seq_slide(chunk->seq, chunk->n_tokens);
 }
 
+/* Rows of a head that drafts have states. */
+static bool set_states(const struct baton_forward *forward, const struct baton_chunk *chunk)
+{
+    struct baton_row *rows = forward->rows + forward->n_rows - chunk->n_tokens;
+    if (baton_spec_is_draft_head(&forward->model->spec) != (chunk->states != NULL))
+        return false;
+    for (int i = 0; chunk->states && i < chunk->n_tokens; i++)
+        rows[i].state = chunk->states + (size_t)i * (size_t)forward->model->spec.n_embd;
+    return true;
+}
+
 /* Gives the second part of a pair its token type, where the model tells parts apart. */
 static void set_types(const struct baton_forward *forward, const struct baton_chunk *chunk)
 {
@@ -268,7 +281,7 @@ static bool add_chunk(const struct baton_engine *engine, struct baton_forward *f
                       const struct baton_chunk *chunk)
 {
     if (!add_tokens(engine, forward, chunk->seq, chunk->tokens, chunk->n_tokens) ||
-        !prepare_state(forward, chunk))
+        !prepare_state(forward, chunk) || !set_states(forward, chunk))
         return false;
     set_types(forward, chunk);
     return true;
@@ -285,74 +298,17 @@ static struct baton_forward begin_forward(struct baton_engine *engine)
     return forward;
 }
 
-/* The number of a chunk's last rows that run to the end. */
-static int n_finished(const struct baton_chunk *chunk)
-{
-    return chunk->n_logits > chunk->n_pooled ? chunk->n_logits : chunk->n_pooled;
-}
-
-/* The first of them, in a chunk that ends before row `end`. */
-static int first_finished(const struct baton_chunk *chunk, int end)
-{
-    return end - (chunk->pools_first ? chunk->n_tokens : n_finished(chunk));
-}
-
-/* Drops all rows but those that want logits or are pooled, which move to the front. Each moves to
- * its own index or a lower one, so none overwrites a row that has not moved yet. */
-static void keep_finished_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
-                               int n_chunks)
-{
-    int n_kept = 0;
-    for (int i = 0, end = 0; i < n_chunks; i++) {
-        end += chunks[i].n_tokens;
-        for (int row = first_finished(&chunks[i], end), n = n_finished(&chunks[i]); n > 0;
-             row++, n--)
-            baton_forward_move_row(forward, row, n_kept++);
-    }
-    forward->n_rows = n_kept;
-}
-
-/* Adds row after row in one order and in double precision, so that a sum's bits do not depend on
- * the chunks that its rows came in. */
-static void add_pooled(int n_embd, const float *row, int n, double *pooled)
-{
-    for (int r = 0; r < n; r++, row += n_embd)
-        for (int i = 0; i < n_embd; i++)
-            pooled[i] += row[i];
-}
-
-/* Pools finished rows, and keeps those that want logits. */
-static void pool_rows(struct baton_forward *forward, const struct baton_chunk *chunks, int n_chunks)
-{
-    int n_kept = 0, n_embd = forward->model->spec.n_embd;
-    const float *hidden = baton_decoder_hidden(forward);
-    for (int i = 0, end = 0; i < n_chunks; i++) {
-        end += n_finished(&chunks[i]);
-        if (chunks[i].n_pooled)
-            add_pooled(n_embd, hidden + (size_t)(end - chunks[i].n_pooled) * (size_t)n_embd,
-                       chunks[i].n_pooled, chunks[i].pooled);
-        for (int row = end - chunks[i].n_logits; row < end; row++)
-            baton_forward_move_row(forward, row, n_kept++);
-    }
-    forward->n_rows = n_kept;
-}
-
-static bool any_pooled(const struct baton_chunk *chunks, int n_chunks)
-{
-    for (int i = 0; i < n_chunks; i++)
-        if (chunks[i].n_pooled)
-            return true;
-    return false;
-}
-
 static void finish(struct baton_engine *engine, struct baton_forward *forward,
                    const struct baton_chunk *chunks, int n_chunks, float *logits)
 {
     finish_layers(engine, forward);
-    if (any_pooled(chunks, n_chunks))
-        pool_rows(forward, chunks, n_chunks);
-    if (forward->n_rows)
-        baton_decoder_logits(forward, logits);
+    if (baton_any_pooled(chunks, n_chunks))
+        baton_pool_rows(forward, chunks, n_chunks);
+    if (forward->n_rows) {
+        const float *hidden = baton_decoder_hidden(forward);
+        baton_give_hidden(forward, chunks, n_chunks, hidden);
+        baton_decoder_logits(forward, hidden, logits);
+    }
     beat(engine);
 }
 
@@ -362,7 +318,7 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     struct baton_forward forward = begin_forward(engine);
     for (int i = 0; i < n_chunks; i++)
         if (!add_chunk(engine, &forward, &chunks[i]) ||
-            n_finished(&chunks[i]) > chunks[i].n_tokens ||
+            baton_n_finished(&chunks[i]) > chunks[i].n_tokens ||
             (forward.model->spec.is_encoder && chunks[i].n_logits))
             return BATON_INVALID;
     if (!forward.n_rows)
@@ -370,7 +326,7 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     enum baton_err err = run_layers(engine, &forward, on_layer, arg);
     if (err)
         return err;
-    keep_finished_rows(&forward, chunks, n_chunks);
+    baton_keep_finished_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
         finish(engine, &forward, chunks, n_chunks, logits);
     /* The sequences advance last: an error or a cancellation leaves them unchanged. */

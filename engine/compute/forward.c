@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/arch/draft_head.h"
 #include "engine/system/slab.h"
 
 void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg)
@@ -53,7 +54,7 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
 }
 
 /* The arrays of rows. This list is the only place with the width of each. */
-enum { N_ROW_ARRAYS = 15 };
+enum { N_ROW_ARRAYS = 16 };
 
 struct row_array {
     float **array;
@@ -92,6 +93,7 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
         {&forward->state_gates, 2 * (size_t)spec->state.n_heads, 0},
         {&forward->hidden, hidden_width(spec), 0},
         {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
+        {&forward->pairs, baton_spec_is_draft_head(spec) ? 2 * n_embd : 0, 0},
         {&forward->per_layer, per_layer, per_layer},
         {&forward->rotations, rotations, is_last ? 0 : rotations},
         {&forward->latent.queries, queries, queries},

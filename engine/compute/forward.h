@@ -26,6 +26,7 @@ struct baton_row {
     int type;   /* its row in the table of token types */
     int trial;  /* 1 + its number among rows on trial; 0: it is none */
     uint32_t token;
+    const float *state; /* [C] of a head that drafts */
 };
 
 struct baton_forward {
@@ -42,6 +43,7 @@ struct baton_forward {
     float *qkv;         /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
     float *attn_out;    /* [n_rows][H D] the result of attention */
     float *hidden;      /* [n_rows][F] */
+    float *pairs;       /* [n_rows][2 C] the input of a head that drafts */
     float *branch;      /* [n_rows][C] a part's result that is normed before it joins x */
     float *per_layer;   /* [n_rows][L][P] tokens' inputs to the layers */
     float *rotations;   /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */

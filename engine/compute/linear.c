@@ -1,6 +1,7 @@
 /* Products of a forward's rows with a matrix, whose parts may have dtypes of their own. */
 #include <assert.h>
 
+#include "engine/arch/draft_head.h"
 #include "engine/compute/forward.h"
 #include "engine/model/layers.h"
 
@@ -80,6 +81,8 @@ size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows
         if (array.is_matrix && array.n_rows)
             count_forms(model->kernels, baton_model_matrix_in(model, &array), n_rows, most);
     }
+    if (baton_spec_is_draft_head(&model->spec)) /* another model's, which no array describes */
+        count_forms(model->kernels, &model->head, n_rows, most);
     for (int i = 0; i < BATON_N_DTYPES; i++)
         n_bytes += most[i];
     return n_bytes;

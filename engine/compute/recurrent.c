@@ -145,14 +145,13 @@ static void convolve_slice(const struct state_loop *loop, int first_row, float *
 static void convolve_on_trial(const struct state_loop *loop, int first_row, const float *tail,
                               int slice, int worker)
 {
-    size_t n_channels = (size_t)baton_state_n_channels(loop->state),
+    const struct baton_state_spec *state = loop->state;
+    size_t n_channels = (size_t)baton_state_n_channels(state),
            first = (size_t)slice * CHANNELS_PER_ITEM, n = n_channels - first;
-    int n_rows = loop->state->n_taps - 1;
-    float *copy =
-        loop->forward->trial.tails + (size_t)worker * (size_t)loop->state->n_taps * n_channels;
+    float *copy = loop->forward->trial.tails + (size_t)(worker * state->n_taps) * n_channels;
     n = n < CHANNELS_PER_ITEM ? n : CHANNELS_PER_ITEM;
-    for (size_t at = first; n_rows > 0; n_rows--, at += n_channels)
-        memcpy(copy + at, tail + at, n * sizeof *copy);
+    for (size_t i = 0; i < (size_t)state->n_taps - 1; i++)
+        memcpy(copy + i * n_channels + first, tail + i * n_channels + first, n * sizeof *copy);
     convolve_slice(loop, first_row, copy, slice, NULL);
 }
 
@@ -264,8 +263,7 @@ static void prepare_rows(void *arg, int item, int worker)
 
 /* ---- the scan ---- */
 
-/* Leaves the state as it is: 16 columns at a time go through the rows in a copy, which stays in the
- * first level of the cache. */
+/* Leaves the state: 16 columns at a time go through the rows in a copy, which stays in cache. */
 static void scan_on_trial(const struct state_loop *loop, struct baton_scan job, int worker)
 {
     size_t n = (size_t)job.n_keys * BATON_STATE_COLUMNS;
@@ -273,8 +271,8 @@ static void scan_on_trial(const struct state_loop *loop, struct baton_scan job, 
     job.state = loop->forward->trial.columns + (size_t)worker * n;
     for (int n_left = loop->state->n_values; n_left > 0; n_left -= BATON_STATE_COLUMNS) {
         memcpy(job.state, state, n * sizeof *state);
-        loop->forward->kernels->scan(
-            &job, 0, n_left < BATON_STATE_COLUMNS ? n_left : (int)BATON_STATE_COLUMNS);
+        int n_columns = n_left < BATON_STATE_COLUMNS ? n_left : (int)BATON_STATE_COLUMNS;
+        loop->forward->kernels->scan(&job, 0, n_columns);
         state += n;
         job.v += BATON_STATE_COLUMNS;
         job.out += BATON_STATE_COLUMNS;
@@ -413,15 +411,14 @@ static void convolve_rows(struct state_loop *loop)
             convolve_again(loop, forward->groups[i]);
 }
 
-/* Through the convolution and the states, from the projections to the results of the scan. */
+/* From the projections to the results of the scan. */
 static void pass_rows(struct state_loop *loop)
 {
-    struct baton_forward *forward = loop->forward;
+    int n_heads = loop->mixer == BATON_MIXER_SHORT ? 0 : loop->state->n_heads;
     convolve_rows(loop);
-    if (loop->mixer == BATON_MIXER_SHORT)
-        return;
-    baton_forward_share_rows(forward, prepare_rows, loop);
-    baton_pool_run(forward->pool, loop->n_groups * loop->state->n_heads, scan_item, loop);
+    if (n_heads)
+        baton_forward_share_rows(loop->forward, prepare_rows, loop);
+    baton_pool_run(loop->forward->pool, loop->n_groups * n_heads, scan_item, loop);
 }
 
 static void note_positions(const struct state_loop *loop)
@@ -442,15 +439,15 @@ static void keep_rows(void *arg, int item, int worker)
     const struct state_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
     int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    size_t n_channels = (size_t)baton_state_n_channels(loop->state),
-           n_gates = loop->mixer == BATON_MIXER_SHORT ? 0 : loop->width - loop->parts.gates;
+    size_t n_channels = (size_t)baton_state_n_channels(loop->state), gates = loop->parts.gates,
+           n_gates = loop->mixer == BATON_MIXER_SHORT ? 0 : loop->width - gates;
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
         if (!forward->rows[r].trial)
             continue;
         float *kept = baton_trial_row(forward, loop->layer, forward->rows[r].trial - 1);
         memcpy(kept, projections(loop, r), n_channels * sizeof *kept);
-        memcpy(kept + n_channels, projections(loop, r) + loop->parts.gates, n_gates * sizeof *kept);
+        memcpy(kept + n_channels, projections(loop, r) + gates, n_gates * sizeof *kept);
     }
 }
 

@@ -72,6 +72,9 @@ static const size_t members[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_POOLED_1_BIAS] = IN_MODEL(pooled_stages[0].bias),
     [BATON_ARRAY_POOLED_2] = IN_MODEL(pooled_stages[1]),
     [BATON_ARRAY_POOLED_2_BIAS] = IN_MODEL(pooled_stages[1].bias),
+    [BATON_ARRAY_DRAFT_IN] = IN_MODEL(draft_in),
+    [BATON_ARRAY_DRAFT_TOKEN_NORM] = IN_MODEL(draft_token_norm.weight),
+    [BATON_ARRAY_DRAFT_STATE_NORM] = IN_MODEL(draft_state_norm.weight),
 };
 
 static void *member_of(struct baton_model *model, const struct baton_array *array)

@@ -92,6 +92,8 @@ struct baton_model {
     struct baton_norm final_norm;
     struct baton_matrix head; /* [V][C]; the token embedding if spec.has_tied_head */
     struct baton_matrix pooled_stages[BATON_MAX_POOLED_STAGES];
+    struct baton_matrix draft_in; /* of a head that drafts; this and the next */
+    struct baton_norm draft_token_norm, draft_state_norm;
 
     char *slab;                  /* NULL while it is only being measured */
     size_t n_taken;              /* bytes of it */

@@ -138,6 +138,7 @@ static void describe_parts(struct baton_model *model)
         layer->mlp.experts_post_norm = layer->mlp.shared_post_norm = layer->per_layer.norm = norm;
     }
     model->embed_norm = model->final_norm = norm;
+    model->draft_token_norm = model->draft_state_norm = norm;
 }
 
 /* The dtype of most of the layers' bytes. The embedding and the head do not count: in a small model

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "engine/arch/arch.h"
+#include "engine/arch/draft_head.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/native_dtypes.h"
 #include "engine/model/pack.h"
@@ -124,6 +125,34 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     else
         baton_weights_close(weights);
     return err;
+}
+
+enum baton_err baton_model_load_draft_head(const struct baton_checkpoint *checkpoint,
+                                           const struct baton_model_options *options,
+                                           const struct baton_model *model,
+                                           struct baton_model **head, struct baton_why *why)
+{
+    struct baton_tensor_names names;
+    struct baton_spec spec;
+    struct baton_model_options chosen;
+    struct baton_weights *weights = NULL;
+    if (!model->arch || !baton_arch_draft_names(model->arch, checkpoint->config.gguf_names,
+                                                model->spec.n_layers, &names))
+        return baton_fail(why, BATON_INVALID, "models of its family have no head that drafts");
+    baton_spec_make_draft_head(&model->spec, &spec);
+    enum baton_err err = complete(checkpoint, options, &chosen, why);
+    chosen.cache = NULL; /* its file would have the model's name */
+    if (!err)
+        err = baton_checkpoint_weights(checkpoint, &weights, why);
+    if (err)
+        return err;
+    err = load(&spec, model->arch, &names, &chosen, weights, head, why);
+    baton_weights_close(weights);
+    if (err)
+        return err;
+    (*head)->token_embedding = model->token_embedding;
+    (*head)->head = model->head;
+    return BATON_OK;
 }
 
 enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,

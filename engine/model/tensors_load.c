@@ -337,7 +337,7 @@ enum baton_err baton_tensors_check(const struct baton_spec *spec,
         for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array); array.expert++)
             err = find_source(&loading, &array, &source);
     }
-    return err ? err : check_known(spec, names, weights, why);
+    return err || names->is_part ? err : check_known(spec, names, weights, why);
 }
 
 static enum baton_err load_array(const struct loading *loading, struct baton_model *model,

@@ -275,7 +275,7 @@ static int count_tries(int n_steps)
             assert_true(!last || step - last >= 32);
             last = step;
             n_tries++;
-            dc_speculation_note(speculation, &made, 1);
+            dc_speculation_note(speculation, &made, 1, NULL);
         }
     }
     return n_tries;

@@ -247,7 +247,9 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
         err = find_programs(fleet, options->bin, why);
     if (!err)
         err = bt_make_absolute("model", options->model, fleet->model, why);
-    if (!err)
+    if (!err && options->draft_model && !strcmp(options->draft_model, "mtp"))
+        (void)snprintf(fleet->draft_model, sizeof fleet->draft_model, "mtp");
+    else if (!err)
         err = bt_make_absolute("draft-model", options->draft_model, fleet->draft_model, why);
     if (!err)
         err = bt_make_absolute("api-keys", keys, fleet->api_keys, why);

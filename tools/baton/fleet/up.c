@@ -264,7 +264,7 @@ static enum baton_err find_models(struct up *up, struct baton_why *why)
         err = bt_find_data("models/tale", "models/tale", up->model, why);
         options->model = up->model;
     }
-    if (!err && options->draft_model)
+    if (!err && options->draft_model && strcmp(options->draft_model, "mtp") != 0)
         err = find_model(up, "draft-model", &options->draft_model, up->draft_model, why);
     return err;
 }

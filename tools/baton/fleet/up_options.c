@@ -39,8 +39,8 @@ const struct baton_option bt_up_option_table[] = {
          "weight format: auto, f32, bf16, q8, q4 or native; unset: native for a GGUF file, else "
          "f32"),
     TEXT(draft_model, "draft-model", NULL,
-         "small model of the same vocabulary, a directory or a GGUF file, with which decode "
-         "workers draft tokens for all requests; unset: none"),
+         "small model of the same vocabulary, a directory or a GGUF file, or \"mtp\", the model's "
+         "own head, with which decode workers draft tokens for all requests; unset: none"),
     TEXT(lora, "lora", NULL,
          "LoRA adapters that requests may name: NAME=PATH[:SCALE], separated by commas; PATH is a "
          "PEFT directory or a GGUF adapter"),

@@ -1,7 +1,9 @@
 #include "tools/support/machine/random_tensors.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/arch/draft_head.h"
 #include "engine/model/random_weights.h"
 
 /* The list under construction, and its sources. */
@@ -79,6 +81,33 @@ enum baton_err bench_tensors_list(const struct baton_tensor_names *names,
     }
     *tensors = all;
     return BATON_OK;
+}
+
+/* Moves the tensors of more to the end. */
+static enum baton_err append(struct bench_tensors *tensors, struct bench_tensors *more)
+{
+    size_t n = (size_t)tensors->n + (size_t)more->n;
+    struct bench_tensor *all = realloc(tensors->tensors, n * sizeof *all);
+    if (all) {
+        memcpy(all + tensors->n, more->tensors, (size_t)more->n * sizeof *all);
+        *tensors = (struct bench_tensors){.tensors = all, .n = (int)n, .seed = more->seed};
+    }
+    bench_tensors_fini(more);
+    return all ? BATON_OK : BATON_NO_MEMORY;
+}
+
+enum baton_err bench_tensors_add_draft_head(const struct baton_arch *arch, bool in_gguf,
+                                            const struct baton_spec *spec, bench_has_row has_row,
+                                            const void *arg, struct bench_tensors *tensors)
+{
+    struct baton_tensor_names names;
+    struct baton_spec head;
+    struct bench_tensors more;
+    if (!baton_arch_draft_names(arch, in_gguf, spec->n_layers, &names))
+        return BATON_INVALID;
+    baton_spec_make_draft_head(spec, &head);
+    enum baton_err err = bench_tensors_list(&names, &head, tensors->seed, has_row, arg, &more);
+    return err ? err : append(tensors, &more);
 }
 
 void bench_tensors_fini(struct bench_tensors *tensors)

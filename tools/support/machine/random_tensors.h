@@ -8,7 +8,7 @@
 #ifndef BATON_TOOLS_SUPPORT_MACHINE_RANDOM_TENSORS_H
 #define BATON_TOOLS_SUPPORT_MACHINE_RANDOM_TENSORS_H
 
-#include "engine/arch/tensors.h"
+#include "engine/arch/arch.h"
 
 /* A tensor as stored: rows and columns, with 0 columns for a vector. */
 struct bench_tensor {
@@ -40,6 +40,12 @@ enum baton_err bench_tensors_list(const struct baton_tensor_names *names,
                                   const struct baton_spec *spec, uint64_t seed,
                                   bench_has_row has_row, const void *arg,
                                   struct bench_tensors *tensors) BATON_MUST_CHECK;
+
+/* Adds those of the head that drafts. INVALID: the family has none. */
+enum baton_err bench_tensors_add_draft_head(const struct baton_arch *arch, bool in_gguf,
+                                            const struct baton_spec *spec, bench_has_row has_row,
+                                            const void *arg,
+                                            struct bench_tensors *tensors) BATON_MUST_CHECK;
 void bench_tensors_fini(struct bench_tensors *tensors);
 
 /* Returns the elements of a line: a row of a matrix as stored, or one element of a vector. */
