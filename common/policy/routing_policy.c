@@ -131,7 +131,7 @@ bool baton_routing_colocated_is_faster(const struct baton_routing_colocated_view
         view->colocated_tokens_per_s > 0 ? view->colocated_tokens_per_s : view->tokens_per_s;
     double rate = view->tokens_per_s > 0 ? view->tokens_per_s : view->colocated_tokens_per_s;
     int64_t colocated_tokens = view->colocated_queued_tokens + view->prompt_tokens;
-    int64_t tokens = view->queued_tokens + view->prompt_tokens;
+    int64_t tokens = view->queued_tokens + view->prompt_tokens + view->more_tokens;
     if (!(rate > 0)) /* nothing was measured yet: the shorter queue decides, then the shorter way */
         return view->colocated_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
     return view->step_s + baton_routing_wait_s(colocated_tokens, colocated_rate) <

@@ -58,7 +58,8 @@ bool baton_routing_is_backlogged(int64_t n_requests, double wait_s);
 /* A prompt that the decode worker could run itself, beside its steps, and the alternative: a
  * prefill worker and a hand-off. */
 struct baton_routing_colocated_view {
-    int64_t prompt_tokens;           /* not cached */
+    int64_t prompt_tokens;           /* not cached at the decode worker */
+    int64_t more_tokens;             /* besides these, not cached at the prefill worker */
     int64_t colocated_queued_tokens; /* of other such prompts, at the decode worker */
     double colocated_tokens_per_s;   /* 0: unknown, assumed to be the prefill worker's */
     double step_s;                   /* the step that it must wait for; 0: nothing runs */

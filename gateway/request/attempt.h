@@ -73,6 +73,7 @@ struct gw_attempt {
     uint32_t cached_tokens;    /* of the prompt, not computed again */
     uint32_t disk_tokens;      /* of them, read from disk */
     uint32_t stateless_tokens; /* after them, whose blocks were there without a state */
+    int64_t matched_tokens;    /* that the prefill worker should have; -1: not known */
     bool is_delivered;         /* the prompt runs on the prefill worker, whatever Reserved says */
     bool decode_began;         /* the decode worker has the context: prefill is no longer needed */
     bool cold;                 /* a worker computed for the first time in its life */

@@ -82,8 +82,10 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
     }
     if (!n)
         return NULL;
-    return routing
-        ->candidates[baton_routing_prefill(routing->options.prefill, routing->prefill_views, n)];
+    size_t chosen =
+        (size_t)baton_routing_prefill(routing->options.prefill, routing->prefill_views, n);
+    routing->n_matched = matches.table ? routing->prefill_views[chosen].matched_tokens : -1;
+    return routing->candidates[chosen];
 }
 
 /* Whether the worker may get a Reserve now. A worker that has just rejected one gets them one at a
@@ -236,8 +238,10 @@ bool gw_pair_choose(struct gw_routing *routing, struct gw_request *request, stru
         *pair = (struct gw_pair){.prefill = choose_prefill(routing, request, false, classes)};
         return pair->prefill;
     }
-    return choose_inside(routing, request, classes, pair) ||
-           choose_alone(routing, request, classes, pair) ||
-           (classes == gw_any_class && !routing->options.strict_class &&
-            choose_mixed(routing, request, pair));
+    bool is_chosen = choose_inside(routing, request, classes, pair) ||
+                     choose_alone(routing, request, classes, pair) ||
+                     (classes == gw_any_class && !routing->options.strict_class &&
+                      choose_mixed(routing, request, pair));
+    pair->matched_tokens = routing->n_matched;
+    return is_chosen;
 }

@@ -16,6 +16,7 @@
 struct gw_pair {
     struct gw_worker *prefill; /* NULL: the decode worker runs the prompt */
     struct gw_worker *decode;  /* NULL: the request needs none */
+    int64_t matched_tokens;    /* of the prompt, that the prefill worker has; -1: not known */
 };
 
 /* False when the request must wait for capacity. */

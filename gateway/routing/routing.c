@@ -96,8 +96,11 @@ static bool is_faster_colocated(const struct gw_routing *routing, const struct g
     const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* this request has its reservation there already */
+    /* The decode worker has answers, too, which the prefill worker would compute again. */
+    int64_t n_matched = request->attempt.matched_tokens, n_more = n_cached_tokens - n_matched;
     return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
         .prompt_tokens = (int64_t)gw_request_input(request)->n - n_cached_tokens,
+        .more_tokens = n_matched >= 0 && n_more > 0 ? n_more : 0,
         .colocated_queued_tokens = there.n_queued_tokens,
         .colocated_tokens_per_s = gw_worker_prompt_rate(decode),
         .step_s = is_running ? decode->status.last_step_s : 0,
@@ -178,6 +181,7 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
      * compares them then, and other requests must see their load meanwhile. */
     if (pair.prefill)
         gw_attempt_assign_prefill(&request->attempt, pair.prefill, ++routing->n_turns);
+    request->attempt.matched_tokens = pair.matched_tokens;
     if (!pair.decode) {
         run_prompt(routing, request);
         return true;

@@ -44,6 +44,7 @@ struct gw_routing {
     struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
     struct baton_routing_prefill_view *prefill_views;     /* [GW_MAX_WORKERS], scratch */
     struct baton_routing_decode_view *decode_views;
+    int64_t n_matched; /* tokens that the prefill worker chosen last has; -1: not known */
     uint64_t n_turns;
     uint32_t n_batch_turns; /* state of baton_priority_next (common/policy/priority.h) */
     struct gw_cut_paths cut_paths;

@@ -146,6 +146,8 @@ TEST(a_short_prompt_is_run_where_its_second_token_comes_first)
     assert_true(baton_routing_colocated_is_faster(&view));
     view.colocated_queued_tokens = 1024;
     assert_false(baton_routing_colocated_is_faster(&view));
+    view.more_tokens = 1024; /* an answer that only the decode worker has */
+    assert_true(baton_routing_colocated_is_faster(&view));
 }
 
 TEST(a_rate_that_is_not_known_is_taken_to_be_the_others)
