@@ -4,6 +4,11 @@ import { seconds } from "./dom.js";
 import { Rate, attribute } from "./pieces.js";
 import { mergeCalls } from "./tool_calls.js";
 
+export const PATH = "v1/chat/completions";
+/** Fields of every request, beside those of the chat's settings. */
+export const STREAM = { stream: true,
+  stream_options: { include_usage: true, continuous_usage_stats: true } };
+
 export class AnswerRun {
   /** node: of the conversation; pieces: of its answer, a list that grows. now: in milliseconds. */
   constructor(node, pieces, contextLength, now) {

@@ -53,17 +53,29 @@ async function linkOfAddress() {
   try {
     return await decodeLink(location.hash);
   } catch (error) {
-    $("link-words").textContent = `This link cannot be read: ${error.message}.`;
-    $("link-go").hidden = true;
-    $("link").hidden = false;
+    refuse(error.message);
     return null;
   }
 }
 
+function refuse(why) {
+  $("link-words").textContent = `This link cannot be read: ${why}.`;
+  $("link-go").hidden = true;
+  $("link").hidden = false;
+}
+
 function offer(link) {
-  if (link.kind === "chat" && !model.canChat) return;
+  if (link.kind === "chat" && !model.canChat) {
+    refuse("its chat needs a chat template, which this model does not have");
+    return;
+  }
   tabs.show(link.kind);
-  views[link.kind].open(link);
+  try {
+    views[link.kind].open(link);
+  } catch {
+    refuse("its request is not one of this page");
+    return;
+  }
   $("link-words").textContent =
     `A link to an answer of ${link.n} tokens: ${link.model}, seed ${link.seed}.`;
   $("link-go").hidden = false;

@@ -1,31 +1,29 @@
 // The view that answers a conversation. The tree is conversation.js's, the elements message.js's;
 // this joins them to the gateway, to the store and to the reasons beside the text.
 
-import { $, eachFrame, el } from "./dom.js";
-import { AnswerRun } from "./answer_run.js";
-import { ApiError, chat as ask } from "./api.js";
+import { $, eachFrame } from "./dom.js";
+import { AnswerRun, STREAM } from "./answer_run.js";
+import { chat as ask } from "./api.js";
+import { ChatError } from "./chat_error.js";
+import { chatOfLink, describeAnswer, judgeAnswer, requestOfLink } from "./chat_links.js";
 import { ChatSettings } from "./chat_settings.js";
 import { Composer } from "./composer.js";
-import { add, choose, messagesOf, newChat, nodeOf, path, pathTo, remove, resultsOf, versions }
+import { add, choose, messagesOf, newChat, path, pathTo, remove, resultsOf, versions }
   from "./conversation.js";
-import { samplingOf, withSeed, wordsOf } from "./form.js";
+import { samplingOf, withSeed } from "./form.js";
 import { History } from "./history.js";
 import { AnswerView, questionView } from "./message.js";
-import { verdict } from "./permalink.js";
 import { forkAt, mostSurprising, textOf } from "./pieces.js";
-import { fingerprint, shareMenu } from "./share.js";
+import { shareMenu } from "./share.js";
 import { Store } from "./store.js";
-
-const PATH = "v1/chat/completions";
-const STREAM = { stream: true,
-  stream_options: { include_usage: true, continuous_usage_stats: true } };
 
 export class Chat {
   constructor(model, why, onKey) {
-    Object.assign(this, { model, why, onKey, store: new Store(), run: null, chosen: null });
+    Object.assign(this, { model, why, store: new Store(), run: null, chosen: null });
     this.pieces = new Map(); // of answers, by node id
     this.views = new Map(); // of answers, by node id
     this.settings = new ChatSettings((kept) => this.changed(kept));
+    this.error = new ChatError(this.settings, () => this.again(), onKey);
     this.composer = new Composer((text, files) => this.send(text, files), () => this.stop());
     this.history = new History(this.store, (chat) => this.show(chat ?? newChat({})),
       (chat) => chat === this.chat && this.show(newChat({})));
@@ -52,7 +50,7 @@ export class Chat {
 
   async show(chat) {
     this.stop();
-    this.say(null);
+    this.error.hide();
     Object.assign(this, { chat, chosen: null, isAtEnd: true });
     this.views.clear();
     this.settings.load(chat.settings);
@@ -110,7 +108,7 @@ export class Chat {
       JSON.stringify(view.results) === JSON.stringify(own);
     if (old && isSame(old)) return old;
     const view = new AnswerView(node, this.pieces.get(node.id) ?? [], { versions: all, results: own,
-      menu: shareMenu(() => this.described(node)), acts: {
+      menu: shareMenu(() => describeAnswer(node, this.pieces.get(node.id), this.model)), acts: {
         select: (step, isAsked) => this.select(node, step, isAsked),
         regenerate: () => this.answer(node.parent), goOn: () => this.goOn(node),
         edit: (_, text) => this.editAnswer(node, text), choose: (other, arrow) =>
@@ -179,14 +177,14 @@ export class Chat {
   /** An answer behind a node; after `begun`, {pieces, text}, if it has begun already. */
   async answer(parent, begun = null, asked = null) {
     this.stop();
-    this.say(null);
+    this.error.hide();
     await this.run?.ended; // which comes before this beginning
     let request;
     try {
       request = asked ?? this.request(parent, begun);
     } catch (error) {
       this.draw();
-      this.fail(error, false);
+      this.error.show(error, false);
       return;
     }
     const node = begun?.node ?? add(this.chat, parent, { role: "assistant" });
@@ -250,9 +248,13 @@ export class Chat {
     view?.draw();
     view?.draw.now();
     $("chat-status").textContent = error ? "" : "The answer is complete.";
-    if (error && !isStopped) this.fail(error, !isRefused);
+    if (error && !isStopped) this.error.show(error, !isRefused);
     else this.openMostSurprising(node);
-    if (!error) this.judge(run);
+    const { link, ...request } = node.request;
+    node.request = request;
+    if (!link || error) return;
+    node.stats = `${judgeAnswer(link, run, this.model)} ${node.stats}`;
+    this.redraw(node);
   }
 
   stop() {
@@ -289,72 +291,13 @@ export class Chat {
 
   // Permalinks
 
-  described(node) {
-    const { body, seed } = node.request, steps = this.newSteps(node);
-    return { kind: "chat", body, seed, path: PATH, text: node.text, steps, n: steps.length,
-      json: withSeed({ ...body, ...STREAM }, seed), model: this.model.info.id,
-      served: this.model.served };
-  }
-
-  /** The steps of a node's last request, without those before a fork or a continuation. */
-  newSteps(node) {
-    return this.pieces.get(node.id).slice(node.nBefore).map(({ step }) => step).filter(Boolean);
-  }
-
-  /** A new chat with a permalink's conversation, whose answer is not there yet. */
   open(link) {
-    const { messages, ...body } = link.body, chat = newChat({});
-    const words = messages.filter(({ role }) => role === "system").map((m) => m.content).join("\n");
-    this.settings.form.fill({ ...body, system: words, seed: link.seed });
-    chat.settings = this.settings.form.save();
-    let parent = "";
-    for (const message of messages.filter(({ role }) => role !== "system"))
-      parent = add(chat, parent, nodeOf(message)).id;
-    this.show(chat);
+    this.show(chatOfLink(link, this.settings.form));
   }
 
   reproduce(link) {
-    const last = path(this.chat).at(-1), { body, seed } = link;
-    const isOpen = body.continue_final_message && last.role === "assistant";
-    if (isOpen) remove(this.chat, last);
-    const begun = isOpen ? { pieces: [{ text: last.text, step: null, part: "text" }],
-      text: last.text } : null;
-    this.link = link;
-    this.answer(isOpen ? last.parent : last.id, begun, { body, seed });
-  }
-
-  judge({ node, timings }) {
-    const { link } = this;
-    this.link = null;
-    if (!link) return;
-    const steps = this.newSteps(node);
-    const answer = { ...fingerprint(steps, node.text, steps.length),
-      classChanged: timings?.class_changed };
-    const said = verdict(link, answer, this.model.served);
-    node.stats = `${said.text} ${node.stats}`;
-    this.redraw(node);
-  }
-
-  // Errors
-
-  fail(error, isBegun) {
-    if (!(error instanceof ApiError)) console.error(error);
-    const { form } = this.settings, param = error.param ?? null;
-    const reveal = () => this.settings.reveal(param);
-    const acts = param && form.field(param)
-      ? [el("button", { type: "button", class: "quiet", onclick: reveal }, "Settings")] : [];
-    form.mark(param);
-    const what = isBegun ? "The answer broke off; what came is kept. " : "";
-    this.say(what + wordsOf(error, form), acts, error);
-    if (error.status === 401) this.onKey();
-  }
-
-  say(text, acts = [], error = {}) {
-    const again = text && el("button", { type: "button", class: "quiet",
-      onclick: () => this.again() }, "Try again");
-    $("chat-error").replaceChildren(...(text
-      ? [el("b", {}, error.code ?? "error"), el("span", {}, text), ...acts, again] : []));
-    $("chat-error").hidden = !text;
+    const { parent, begun, asked } = requestOfLink(this.chat, link);
+    this.answer(parent, begun, asked);
   }
 
   /** Asks again what failed; an answer that had begun goes on. */

@@ -208,9 +208,32 @@ def test_a_link_of_other_weights_says_so_and_a_damaged_one_too(plain, open_page)
     reproduce(again)
     again.wait("!$('#verdict').hidden", "the verdict")
     assert "with other weights (ffffffffffff, here " in again.text("#verdict")
-    broken = open_page(plain, address="#r=%25%25")
-    broken.wait("!$('#link').hidden", "the message")
-    assert "cannot be read" in broken.text("#link-words") and broken.js("$('#link-go').hidden")
+
+
+@pytest.mark.parametrize("link, why", [
+    ("%25%25", "cannot be read"), ({"kind": "none"}, "of another release"),
+    ({"kind": "chat", "body": {"messages": []}}, "needs a chat template"),
+    ({"kind": "completion", "body": {"prompt": "a", "stop_token_ids": 5}}, "not one of this page")])
+def test_a_link_that_cannot_be_opened_is_told(plain, open_page, link, why):
+    page = open_page(plain)
+    address = f"#r={link}" if isinstance(link, str) else page.js(
+        f"import('/web/permalink.js').then(({{encodeLink}}) => encodeLink({json.dumps(link)}))")
+    page = open_page(plain, address=address)
+    page.wait("!$('#link').hidden", "the message")
+    assert why in page.text("#link-words") and page.js("$('#link-go').hidden")
+
+
+def test_forced_colours_leave_bars_and_choices(fleet, open_page):
+    page = opened(open_page, fleet)
+    settle(page, seed=4, max_tokens=20)
+    say(page)
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "forced-colors", "value": "active"}])
+    style = "getComputedStyle($('{}'))"
+    ground = page.js(style.format("body") + ".backgroundColor")
+    assert page.js(style.format("#candidates .fill") + ".backgroundColor") != ground
+    assert page.js(style.format(".entropy path") + ".fill") != ground
+    for chosen in "#strip .stop:has(:checked)", "#candidates .chosen", "#tab-chat":
+        assert page.js(style.format(chosen) + ".outlineStyle") == "solid", chosen
 
 
 def test_a_key_opens_the_chat(keyed, open_page):
