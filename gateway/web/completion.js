@@ -20,7 +20,9 @@ export class Completion {
     this.entropy = new EntropyLine((step) => this.select(step));
     this.tokens = new Tokens($("tokens"), (step) => this.explain(step));
     $("tokens").after(this.entropy.element);
-    $("answer-tools").append(shareMenu(() => this.described()));
+    $("answer-tools").append(el("button", { type: "button", class: "quiet",
+      title: "how likely the model found each of the prompt's tokens",
+      onclick: () => this.scorePrompt() }, "Score the prompt"), shareMenu(() => this.described()));
     $("knobs").open = !matchMedia(NARROW).matches; // there the answer comes first
     this.listen();
   }
@@ -241,6 +243,18 @@ export class Completion {
       const written = prefix.map((piece) => piece.step.token_id);
       await this.go({ body: { ...body, prompt: [...ids, ...written] }, prefix, prompt, shown,
         seed: seed || String(meta.seed) });
+    } catch (error) {
+      this.showError(error, null);
+    }
+  }
+
+  /** Colours the prompt's tokens by the probability that the model gave them. */
+  async scorePrompt() {
+    const { run } = this, asked = { prompt: run.prompt, max_tokens: 0, prompt_logprobs: 0 };
+    try {
+      const { choices: [{ prompt_logprobs: scores }] } = await post("v1/completions", asked);
+      const own = scores.slice(1).map((score) => Object.values(score)[0]);
+      if (this.run === run) this.tokens.scorePrompt(own);
     } catch (error) {
       this.showError(error, null);
     }

@@ -35,6 +35,18 @@ export class Tokens {
     this.box.setAttribute("role", "group"); // a listbox has options
   }
 
+  /** scores: {decoded_token, logprob, rank} of the prompt's tokens behind the first. */
+  scorePrompt(scores) {
+    const box = this.box.querySelector(".prompt"), whole = box.textContent;
+    const rest = scores.map((score) => score.decoded_token).join("");
+    if (!whole.endsWith(rest)) return; // a token holds half a character
+    box.replaceChildren(whole.slice(0, whole.length - rest.length), ...scores.map((score) => {
+      const { decoded_token: text, logprob, rank } = score, prob = Math.exp(logprob);
+      return el("span", { "data-level": levelOf(prob),
+        title: `“${visible(text)}” of the prompt · ${percent(prob)} · rank ${rank}` }, text);
+    }));
+  }
+
   addStep(step) {
     this.pending.push(step);
   }

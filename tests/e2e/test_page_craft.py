@@ -1,5 +1,6 @@
 """How the page is made: for every reader, width and colour; its links, forks and example."""
 import json
+import math
 
 import pytest
 from chromium import Browser
@@ -7,6 +8,7 @@ from conftest import KEY
 from fleet import BIN, ROOT, Fleet
 from npm import install
 from test_page_chat import ANSWER, MARKDOWN, chunk, opened, say, settle, share, stub
+from test_playground import level_of
 
 FLEET = dict(gateway_args=["--chat-template", "chatml"])
 OPTIONS = "#tokens [role=option]"
@@ -194,6 +196,20 @@ def test_a_completion_forks_at_exactly_the_tokens_before(plain, open_page):
     again.wait("!$('#verdict').hidden", "the verdict")
     assert again.text("#verdict") == "Reproduced: the same 12 tokens, bit for bit."
     assert again.text("#tokens .prompt") == truth["text"][:-len(truth["generated_text"])]
+
+
+def test_a_prompt_is_coloured_by_how_likely_its_tokens_were(plain, open_page):
+    page, prompt = open_page(plain), "Once upon a time a dog sang"
+    complete(page, prompt=prompt, seed=5, max_new_tokens=6)
+    page.js("$('#answer-tools button').click()")
+    page.wait("$$('#tokens .prompt span').length", "the scores")
+    scores = plain.post("/v1/completions", {"prompt": prompt, "max_tokens": 0,
+                                            "prompt_logprobs": 0})["choices"][0]["prompt_logprobs"]
+    shown = page.js("$$('#tokens .prompt span').map(e => [e.textContent, +e.dataset.level])")
+    probs = [math.exp(next(iter(score.values()))["logprob"]) for score in scores[1:]]
+    assert shown == [[next(iter(score.values()))["decoded_token"], level_of(prob)]
+                     for score, prob in zip(scores[1:], probs, strict=True)]
+    assert page.text("#tokens .prompt") == prompt and len({level for _, level in shown}) > 1
 
 
 def test_a_link_of_other_weights_says_so_and_a_damaged_one_too(plain, open_page):
