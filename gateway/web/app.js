@@ -14,7 +14,7 @@ import { initTheme } from "./theme.js";
 
 const EXAMPLE_SEED = "7", EXAMPLE_PARAMETERS = 50e6; // a model that is small enough to play alone
 
-const model = new Model(), why = new Candidates();
+const model = new Model(showModel), why = new Candidates();
 const completion = new Completion(model, why, askForKey);
 const chat = new Chat(model, why, askForKey);
 const views = { completion, chat };
@@ -33,12 +33,19 @@ function askForKey() {
 /** What the gateway serves gets known: chat comes first if it can chat, else an example plays. */
 async function open() {
   await model.load();
-  $("tab-chat").hidden = !model.canChat;
   await chat.begin();
+  showModel();
   const link = await linkOfAddress();
   if (link) offer(link);
   else if (model.canChat && !tabs.isChosen) tabs.show("chat");
   else if (isExampleWanted()) completion.example(EXAMPLE_SEED);
+}
+
+/** The views of the model that was taken. */
+function showModel() {
+  $("tab-chat").hidden = !model.canChat;
+  chat.settings.setModel(model.info);
+  if (!model.canChat && tabs.name === "chat") tabs.show("completion");
 }
 
 function isExampleWanted() {
@@ -65,6 +72,7 @@ function refuse(why) {
 }
 
 function offer(link) {
+  model.choose(link.model);
   if (link.kind === "chat" && !model.canChat) {
     refuse("its chat needs a chat template, which this model does not have");
     return;

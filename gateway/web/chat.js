@@ -40,8 +40,6 @@ export class Chat {
 
   /** Once, when the model is known. */
   async begin() {
-    this.settings.setModel(this.model.info);
-    this.settings.load(this.chat.settings);
     await this.store.open();
     await this.history.load();
   }
@@ -211,6 +209,7 @@ export class Chat {
 
   async stream(node) {
     const { body, seed } = node.request;
+    const json = withSeed({ ...this.model.named, ...body, ...STREAM }, seed);
     const run = new AnswerRun(node, this.pieces.get(node.id), this.model.info.context_length,
       performance.now());
     this.run = run;
@@ -221,7 +220,7 @@ export class Chat {
     $("chat-status").textContent = "The answer is on its way.";
     let error = null;
     try {
-      for await (const { data } of ask(withSeed({ ...body, ...STREAM }, seed), run.abort.signal))
+      for await (const { data } of ask(json, run.abort.signal))
         if (run.take(data, performance.now())) this.views.get(node.id)?.draw();
     } catch (cause) {
       error = cause;

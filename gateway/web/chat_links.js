@@ -15,7 +15,8 @@ function newSteps(node, pieces) {
 export function describeAnswer(node, pieces, model) {
   const { body, seed } = node.request, steps = newSteps(node, pieces);
   return { kind: "chat", body, seed, path: PATH, text: node.text, steps, n: steps.length,
-    json: withSeed({ ...body, ...STREAM }, seed), model: model.info.id, served: model.served };
+    json: withSeed({ ...model.named, ...body, ...STREAM }, seed), model: model.info.id,
+    served: model.served };
 }
 
 /** A new chat with a permalink's conversation, whose answer is not there yet. */

@@ -62,7 +62,7 @@ export class Completion {
     const { body, seed } = link, { prompt } = body;
     try {
       const shown = Array.isArray(prompt)
-        ? (await post("detokenize", { tokens: prompt })).text : prompt;
+        ? (await post("detokenize", { ...this.model.named, tokens: prompt })).text : prompt;
       await this.go({ body, seed, link, prompt, shown });
     } catch (error) {
       this.showError(error, null);
@@ -81,7 +81,7 @@ export class Completion {
    */
   async go({ body, seed, link = null, prefix = [], prompt = body.prompt, shown = prompt,
     isExample = false }) {
-    const json = withSeed({ timeline: true, ...body }, seed);
+    const json = withSeed({ ...this.model.named, timeline: true, ...body }, seed);
     const run = { abort: new AbortController(), body, seed, link, prompt, shown, isExample,
       request: samplingOf(body), n: 0, meta: null, pieces: [...prefix], nPrefix: prefix.length,
       rate: new Rate(), text: "" };
@@ -250,7 +250,8 @@ export class Completion {
 
   /** Colours the prompt's tokens by the probability that the model gave them. */
   async scorePrompt() {
-    const { run } = this, asked = { prompt: run.prompt, max_tokens: 0, prompt_logprobs: 0 };
+    const { run, model } = this;
+    const asked = { ...model.named, prompt: run.prompt, max_tokens: 0, prompt_logprobs: 0 };
     try {
       const { choices: [{ prompt_logprobs: scores }] } = await post("v1/completions", asked);
       const own = scores.slice(1).map((score) => Object.values(score)[0]);
@@ -261,15 +262,17 @@ export class Completion {
   }
 
   async idsOf(prompt) {
-    return Array.isArray(prompt) ? prompt : (await post("tokenize", { prompt })).tokens;
+    if (Array.isArray(prompt)) return prompt;
+    return (await post("tokenize", { ...this.model.named, prompt })).tokens;
   }
 
   described() {
     const { run, model } = this, { served_by: by } = run.summary;
     const seed = run.seed || String(run.meta.seed), steps = this.steps().slice(run.nPrefix);
     return { kind: "completion", body: run.body, path: PATH, text: run.text, steps, seed,
-      json: withSeed({ timeline: true, ...run.body }, seed), n: run.summary.output_tokens,
-      model: model.info.id, served: { ...model.served, numericClass: by.numeric_class } };
+      json: withSeed({ ...model.named, timeline: true, ...run.body }, seed),
+      n: run.summary.output_tokens, model: model.info.id,
+      served: { ...model.served, numericClass: by.numeric_class } };
   }
 
   /** Fills the form with a permalink's request. */

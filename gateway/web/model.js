@@ -7,7 +7,14 @@ const NO_MODEL = { id: "", vocab_size: 0, context_length: 0, chat_template: "non
 
 export class Model {
   info = NO_MODEL;
+  all = []; // that generate text, each under its first name
   workers = [];
+
+  /** onChoose() when the reader takes another model. */
+  constructor(onChoose) {
+    this.onChoose = onChoose;
+    $("model-pick").addEventListener("change", () => this.choose($("model-pick").value));
+  }
 
   get isLoaded() {
     return this.info.id !== "";
@@ -20,18 +27,45 @@ export class Model {
   /** {digest, numericClass}: of the weights, and of the workers; "" where they differ. */
   get served() {
     const one = (key) => {
-      const all = new Set(this.workers.map((worker) => worker[key]));
+      const own = this.workers.filter(({ model }) => this.all.length < 2 || model === this.info.id);
+      const all = new Set(own.map((worker) => worker[key]));
       return all.size === 1 ? [...all][0] : "";
     };
     return { digest: one("fingerprint"), numericClass: one("numeric_class") };
   }
 
+  /** The field that chooses among several models. */
+  get named() {
+    return this.all.length > 1 ? { model: this.info.id } : {};
+  }
+
   async load() {
-    [this.info] = (await get("v1/models")).data;
+    const { data } = await get("v1/models");
+    const isFirst = ({ id, aliases, kind, parent }) =>
+      kind === "generation" && parent === null && aliases[0] === id;
+    this.all = data.filter(isFirst);
+    this.info = this.all[0] ?? data[0];
+    $("model-pick").replaceChildren(...this.all.map(({ id }) => el("option", { value: id }, id)));
+    $("model-row").hidden = this.all.length < 2;
+    this.draw();
+  }
+
+  /** Takes the model of this name, if it is served. */
+  choose(id) {
+    const chosen = this.all.find((other) => other.id === id);
+    if (!chosen || chosen === this.info) return;
+    this.info = chosen;
+    $("model-pick").value = id;
+    this.draw();
+    this.onChoose();
+  }
+
+  draw() {
     const { info } = this;
     $("model").replaceChildren(el("b", {}, info.id),
       el("span", {}, ` ${countOf(info.parameters)}${info.dtype ?? ""}`));
     $("model").hidden = false;
+    this.drawCard();
   }
 
   /** The workers as GET /workers has them, whenever they are asked for. */
@@ -40,6 +74,11 @@ export class Model {
   }
 
   showCard() {
+    this.drawCard();
+    $("card").showModal();
+  }
+
+  drawCard() {
     const { info, served } = this, { meta = {}, sampling_defaults: defaults } = info;
     const facts = {
       Family: info.family, Parameters: info.parameters?.toLocaleString("en"),
@@ -57,7 +96,6 @@ export class Model {
       .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
     $("card-title").textContent = info.id;
     $("card-facts").replaceChildren(...rows);
-    $("card").showModal();
   }
 }
 

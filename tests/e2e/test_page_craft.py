@@ -1,11 +1,12 @@
 """How the page is made: for every reader, width and colour; its links, forks and example."""
 import json
 import math
+import shutil
 
 import pytest
 from chromium import Browser
 from conftest import KEY
-from fleet import BIN, ROOT, Fleet
+from fleet import BIN, MODEL, ROOT, Fleet
 from npm import install
 from test_page_chat import ANSWER, MARKDOWN, chunk, opened, say, settle, share, stub
 from test_playground import level_of
@@ -261,6 +262,35 @@ def test_a_key_opens_the_chat(keyed, open_page):
     page.wait("!$('#panel-chat').hidden", "the chat")
     settle(page, max_tokens=5)
     say(page)
+
+
+def test_one_of_several_models_is_taken_in_the_card(open_page, tmp_path):
+    shutil.copytree(MODEL, tmp_path / "twin")
+    weights = bytearray((tmp_path / "twin/model.safetensors").read_bytes())
+    weights[2 << 20:3 << 20] = bytes(1 << 20)
+    (tmp_path / "twin/model.safetensors").write_bytes(weights)
+    both = {"tale": MODEL, "twin": tmp_path / "twin"}
+    with Fleet(prefill=0, decode=0,
+               gateway_args=["--more-models", f"twin={tmp_path / 'twin'}"]) as fleet:
+        for name, path in both.items():
+            for role in "prefill", "decode":
+                fleet.start_worker(role, f"{name}-{role}", model=path)
+                fleet.wait_worker(f"{name}-{role}")
+        page = open_page(fleet)
+        asked = dict(prompt=STORY, seed=11, max_new_tokens=8)
+        for name in both:
+            page.click("#model")
+            page.js(f"$('#model-pick').value = '{name}';"
+                    "$('#model-pick').dispatchEvent(new Event('change'))")
+            page.js("$('#card').close()")
+            complete(page, **asked)
+            truth = fleet.generate(**asked, model=name, temperature=0.8, top_k=20, top_p=0.95)
+            assert page.text("#tokens") == truth["text"]
+        url = share(page, "Copy link", "#answer-tools")
+        again = open_page(fleet, address="#" + url.split("#")[1])
+        reproduce(again)
+        again.wait("!$('#verdict').hidden", "the verdict")
+        assert again.text("#verdict").startswith("Reproduced") and "twin" in again.text("#model")
 
 
 def test_text_from_right_to_left_turns_nothing_around_it(plain, open_page):
