@@ -277,6 +277,7 @@ def test_one_of_several_models_is_taken_in_the_card(open_page, tmp_path):
                 fleet.start_worker(role, f"{name}-{role}", model=path)
                 fleet.wait_worker(f"{name}-{role}")
         page = open_page(fleet)
+        page.wait("!$('#model').hidden", "the model's name")
         asked = dict(prompt=STORY, seed=11, max_new_tokens=8)
         for name in both:
             page.click("#model")
