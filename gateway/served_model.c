@@ -84,6 +84,10 @@ enum baton_err gw_served_model_open(struct gw_served_model *served,
     if (more)
         own = (struct gw_model_options){.path = more->path, .chat_template = "auto"};
     enum baton_err err = gw_model_open(&served->model, &own, options, why);
+    if (err && more) {
+        struct baton_why reason = *why;
+        return baton_fail(why, err, "--more-models %.256s: %.600s", more->path, reason.text);
+    }
     if (!err && more)
         set_names(&served->names, more, served->model.facts.name);
     else if (!err)

@@ -130,6 +130,9 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
             gw_fleets_explain(fleet->options.fleets, envelope->hello, refusal);
         return false;
     }
+    if (fleet->options.fleets &&
+        !gw_fleets_are_clear(fleet->options.fleets, fleet, envelope->hello, refusal))
+        return false;
     /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
     return id_is_free(fleet, envelope, refusal);
 }

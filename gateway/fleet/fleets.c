@@ -56,6 +56,20 @@ struct gw_worker *gw_fleets_find(const struct gw_fleets *fleets, const char *id,
     return NULL;
 }
 
+bool gw_fleets_are_clear(const struct gw_fleets *fleets, const struct gw_fleet *fleet,
+                         const Baton__V1__Hello *hello, struct gw_refusal *refusal)
+{
+    for (size_t i = 0; i < fleets->n && match(fleet, hello) == SAME_FILES; i++)
+        if (fleets->list[i] != fleet && match(fleets->list[i], hello) != NO_MATCH)
+            return gw_handshake_refuse(
+                refusal, BATON__V1__REFUSED__CODE__OTHER_MODEL,
+                "\"%.64s\" may be \"%.64s\" or \"%.64s\", whose weights the gateway lacks: its "
+                "files need the name of one of them",
+                hello->model, fleet->options.identity.facts->name,
+                fleets->list[i]->options.identity.facts->name);
+    return true;
+}
+
 void gw_fleets_explain(const struct gw_fleets *fleets, const Baton__V1__Hello *hello,
                        struct gw_refusal *refusal)
 {

@@ -28,6 +28,11 @@ struct gw_fleet *gw_fleets_of(const struct gw_fleets *fleets, const baton_envelo
 struct gw_worker *gw_fleets_find(const struct gw_fleets *fleets, const char *id,
                                  struct gw_fleet **fleet);
 
+/* Whether the Hello is of the fleet's model for certain: no other fleet has the same files, or
+ * weights or names tell them apart. False: for the reason in *refusal. */
+bool gw_fleets_are_clear(const struct gw_fleets *fleets, const struct gw_fleet *fleet,
+                         const Baton__V1__Hello *hello, struct gw_refusal *refusal);
+
 /* Replaces the reason against a worker whose model no fleet has by the list of their models. */
 void gw_fleets_explain(const struct gw_fleets *fleets, const Baton__V1__Hello *hello,
                        struct gw_refusal *refusal);

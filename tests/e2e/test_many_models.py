@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from baton_program import Up, baton
 from fleet import MODEL, ROOT, Fleet, Stream, wait_for
+from lora_files import LLAMA, write_peft
 from programs import refusal
 
 FIXTURES = ROOT / "tests/fixtures"
@@ -281,6 +282,62 @@ def test_workers_join_by_their_model_and_ids_are_unique(models):
         fleet.workers[name] = process
 
 
+def test_any_other_name_is_for_the_model_that_takes_any(models, expected):
+    with many(models, "--served-model-name", "tale,*") as fleet:
+        start_workers(fleet, models, ["tale"])
+        for name in "gpt-4", "bert-base", "tale:latest":
+            assert ask(fleet, "native", model=name) == expected["tale", "native"]
+        for path, name in ("/generate", "qwen"), ("/api/generate", "qwen:latest"):
+            refused = fleet.post(path, dict(model=name, prompt="Once"), 503)
+            assert "no prefill worker is ready" in json.dumps(refused)
+
+
+def test_adapters_lead_to_their_model(tmp_path, models):
+    with Fleet(prefill=0, decode=0, model=models["tale"],
+               gateway_args=["--more-models", f"llama={LLAMA}"]) as fleet:
+        start_workers(fleet, models, ["tale"])
+        for role in "prefill", "decode":
+            fleet.start_worker(role, f"llama-{role}", ["--enable-lora"], model=LLAMA)
+            fleet.wait_worker(f"llama-{role}")
+        story = dict(lora_name="story", lora_path=str(write_peft(tmp_path / "story", 1)))
+
+        def text(name):
+            return fleet.generate(model=name, prompt=[5, 6, 7], max_new_tokens=8, temperature=0,
+                                  ignore_eos=True)["text"]
+        plain = text("llama")
+        refused = fleet.post("/v1/load_lora_adapter", story, 400)
+        assert "tale-" in refused["error"]["message"]  # of the first model, which takes none
+        story["base_model_name"] = "llama"
+        fleet.post("/v1/load_lora_adapter", story)
+        assert text("story") == text("llama:story") != plain == text("llama")
+        for name in "tale", "llama", "story":
+            fleet.post("/v1/load_lora_adapter", {**story, "lora_name": name}, 400)
+        listed = {m["id"]: m["parent"] for m in fleet.request("GET", "/v1/models")[1]["data"]}
+        assert listed == dict(tale=None, llama=None, story="llama")
+        assert [a["name"] for a in fleet.request("GET", "/lora-adapters?model=llama")[1]] == [
+            "story"]
+        assert fleet.request("GET", "/lora-adapters")[1] == []
+        fleet.post("/generate", dict(model="tale:story", prompt="Once"), 404)
+        fleet.post("/v1/unload_lora_adapter", dict(lora_name="story"))
+        fleet.post("/generate", dict(model="story", prompt="Once"), 404)
+
+
+def test_a_gateway_without_weights_goes_by_the_names_of_files(tmp_path, models, expected):
+    bare = {name: shutil.copytree(models[name], tmp_path / name,
+                                  ignore=shutil.ignore_patterns("*.safetensors"))
+            for name in ("tale", "twin")}
+    copy = shutil.copytree(models["twin"], tmp_path / "copy")
+    with Fleet(prefill=0, decode=0, model=bare["tale"],
+               gateway_args=["--more-models", f"twin={bare['twin']}"]) as fleet:
+        stranger = fleet.start_worker("decode", "stranger", model=copy)
+        wait_for(lambda: '"copy" may be "tale" or "twin"' in stranger.text().replace("\\", ""),
+                 "the refusal")
+        stranger.kill()
+        start_workers(fleet, models, ["twin", "tale"])
+        for name in bare:
+            assert ask(fleet, "native", model=name) == expected[name, "native"]
+
+
 def test_baton_up_starts_workers_for_each(tmp_path, models, expected):
     named = tmp_path / "named"
     shutil.copytree(models["qwen"], named / "Small")
@@ -293,7 +350,13 @@ def test_baton_up_starts_workers_for_each(tmp_path, models, expected):
         for name in "tale", "qwen":
             assert ask(served, "native", model=name) == expected[name, "native"]
         assert ask(served, "vectors", model="bert-mean") == expected["bert", "vectors"]
-        assert baton("status", "--state", up.state).returncode == 0
+        status = baton("status", "--state", up.state)
+        assert status.returncode == 0
+        rows = [line.split() for line in status.stdout.splitlines()[1:]]
+        assert {row[0]: row[-1] for row in rows if row[0] != "gateway"} == {
+            "NAME": "MODEL", "prefill-0": "tale", "prefill-1": "tale", "prefill-2": "qwen",
+            "prefill-3": "qwen", "prefill-4": "bert-mean", "prefill-5": "bert-mean",
+            "decode-0": "tale", "decode-1": "qwen"}
 
 
 @pytest.mark.parametrize("more, message", [
@@ -314,8 +377,8 @@ def test_baton_up_names_what_is_wrong_with_the_list(tmp_path, more, message):
     ("b={1}", '"tale" and "b" are the same model'),
     ("b=", '"b" must be NAME=PATH or PATH'),
     ("*={0}/models/qwen3", "a name must have 1 to 128 bytes and not be *"),
-    ("b={0}/none", "none"),
+    ("b={0}/none", "--more-models {0}/none: "),
 ])
 def test_a_list_that_makes_no_sense_is_refused_at_the_start(more, message):
     said = refusal("baton-gateway", "--more-models", more.format(FIXTURES, MODEL), model=MODEL)
-    assert message in said.replace("\\", ""), said
+    assert message.format(FIXTURES) in said.replace("\\", ""), said

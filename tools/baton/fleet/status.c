@@ -123,6 +123,21 @@ static void put_worker(const struct baton_json *worker)
         (void)printf(" %7s", "-");
 }
 
+/* A gateway with several models tells of each. */
+static bool has_models(const struct view *view)
+{
+    return baton_json_size(baton_json_get(view->root, "models")) > 0;
+}
+
+/* Ends the line of a worker, with its model if there are several. */
+static void put_model(const struct view *view, const struct baton_json *worker)
+{
+    const char *model = baton_json_string(baton_json_get(worker, "served_model"), NULL);
+    if (model && has_models(view))
+        (void)printf("  %s", model);
+    (void)putchar('\n');
+}
+
 static const char *state_of(const struct view *view, const char *name,
                             const struct baton_json *worker)
 {
@@ -150,7 +165,7 @@ static bool show_process(const struct bt_state *state, const struct view *view, 
     put_bytes((double)proc.memory_bytes);
     if (worker)
         put_worker(worker);
-    (void)putchar('\n');
+    put_model(view, worker);
     return true;
 }
 
@@ -174,7 +189,7 @@ static void show_others(const struct view *view, const struct bt_names *names)
         (void)printf("%-10s %7s %-8s %11s %8s %9s", id, "-", state_of(view, id, worker), "", "",
                      "");
         put_worker(worker);
-        (void)putchar('\n');
+        put_model(view, worker);
     }
 }
 
@@ -201,9 +216,9 @@ static bool show_table(const struct bt_state *state, const struct view *view)
     struct bt_names names;
     bool well = true;
     show_summary(view);
-    (void)printf("%-10s %7s %-8s %11s %8s %9s %4s %4s %9s %9s %9s %9s %7s\n", "NAME", "PID",
+    (void)printf("%-10s %7s %-8s %11s %8s %9s %4s %4s %9s %9s %9s %9s %7s%s\n", "NAME", "PID",
                  "STATE", "UP", "RESTARTS", "MEMORY", "RUN", "WAIT", "WEIGHTS", "KV USED", "BACKED",
-                 "CAP", "TOK/S");
+                 "CAP", "TOK/S", has_models(view) ? "  MODEL" : "");
     bt_state_names(state, &names);
     for (int i = 0; i < names.n; i++)
         well &= show_process(state, view, names.names[i]);
