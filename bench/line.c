@@ -98,6 +98,8 @@ void bench_line_put(struct baton_json_out *out, const struct bench_subject *subj
     baton_json_put_real(out, "tokens_per_s", tokens_per_s(line));
     baton_json_put_exact(out, "flops", bench_work_flops(&line->work));
     baton_json_put_exact(out, "bytes", bench_work_bytes(&line->work));
+    baton_json_put_exact(out, "flops_per_s", line->limits.flops_per_s);
+    baton_json_put_exact(out, "bytes_per_s", line->limits.bytes_per_s);
     baton_json_put_string(out, "bound", estimate.bound);
     baton_json_put_real(out, "estimate_s", estimate.seconds);
     baton_json_put_real(out, "fraction", estimate.seconds / line->seconds);

@@ -16,20 +16,26 @@ is made, Baton in --dtype native.
 With --depth the prompt lies behind so many positions, and decoding begins there. A peer computes
 these positions, untimed; without `llama-bench -d` its prefill is not measured.
 
-Every figure is tokens per second, the median over all rounds. Within a round each program runs all
-tests once, one program right after the other, and who is first changes from round to round. --csv
-FILE also appends the medians to a file, which bench/plot_peers.py draws.
+Every figure is tokens per second: least .. median .. greatest over all rounds. Within a round each
+program runs all tests once, one program right after the other, and who is first changes from round
+to round; a ratio is of one round. Beside them stand the bandwidth and the peak of products that
+Baton measures between its own runs. A figure has a star if other processes took more than a tenth
+of the processors while its program ran. --csv FILE also appends the medians to a file, which
+bench/plot_peers.py draws.
 """
 import argparse
 import csv
 import json
+import os
 import statistics
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = {"f32": "F32", "bf16": "BF16", "q8": "Q8_0"}  # the peers', beside Baton's
+MOST_OF_OTHERS = 0.1  # of the processors, while a program is measured
 
 
 def output(command):
@@ -52,6 +58,7 @@ class Baton:
 
     def __init__(self, options):
         self.options = options
+        self.limits = {}  # {test: [(bytes/s, flops/s) of each round]}
 
     def run(self, n_threads):
         """{test: tokens/s}"""
@@ -61,9 +68,13 @@ class Baton:
         lengths = sorted({*options.prompt, *options.past})
         lines = self.bench(n_threads, "--prompt", ",".join(map(str, lengths)),
                            "--batch", ",".join(map(str, sorted({1, *options.batch}))))
-        return {prefill_test(line["prompt"]) if line["phase"] == "prefill"
-                else decode_test(line["prompt"], line["batch"]): line["tokens_per_s"]
-                for line in lines}
+        return dict(self.figure(prefill_test(line["prompt"]) if line["phase"] == "prefill"
+                                else decode_test(line["prompt"], line["batch"]), line)
+                    for line in lines)
+
+    def figure(self, test, line):
+        self.limits.setdefault(test, []).append((line["bytes_per_s"], line["flops_per_s"]))
+        return test, line["tokens_per_s"]
 
     def bench(self, n_threads, *tests):
         options = self.options
@@ -81,9 +92,9 @@ class Baton:
             lengths = ",".join(map(str, sorted({1, *self.options.prompt})))
             for line in self.bench(n_threads, "--depth", depth, "--batch", 1, "--prompt", lengths):
                 if line["phase"] == "prefill" and line["prompt"] in self.options.prompt:
-                    figures[prefill_test(line["prompt"], depth)] = line["tokens_per_s"]
+                    figures.update([self.figure(prefill_test(line["prompt"], depth), line)])
                 elif line["phase"] == "decode" and line["prompt"] == 1:
-                    figures[decode_test(depth, 1)] = line["tokens_per_s"]
+                    figures.update([self.figure(decode_test(depth, 1), line)])
         return figures
 
 
@@ -183,7 +194,7 @@ def read_options():
     parser.add_argument("--batch", type=numbers, default="4,16", help="sequences decoded together")
     parser.add_argument("--repetitions", type=int, default=5,
                         help="that a peer takes the median of in each round")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="append the medians to it")
     options = parser.parse_args()
     options.dtype = options.dtype or ("native" if options.type else "f32")
@@ -204,25 +215,69 @@ def make_file(options, directory):
         options.model = options.gguf
 
 
+def busy_seconds():
+    """Of all processors, by any process and by other guests of the host."""
+    user, nice, system, _, _, irq, softirq, steal = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    """Of this process and of the programs that it ran."""
+    return sum(os.times()[:4])
+
+
+def run_watched(side, n_threads):
+    """{test: tokens/s}, and the share of the processors that other processes took meanwhile."""
+    start, busy, own = time.monotonic(), busy_seconds(), own_seconds()
+    figures = side.run(n_threads)
+    seconds = (time.monotonic() - start) * os.cpu_count()
+    return figures, (busy_seconds() - busy - own_seconds() + own) / seconds
+
+
+def spread(numbers, n_digits, mark=""):
+    numbers = [number for number in numbers if number]
+    if not numbers:
+        return "-"
+    return " .. ".join(f"{number:.{n_digits}f}" for number in
+                       (min(numbers), statistics.median(numbers), max(numbers))) + mark
+
+
+def limits_of(baton, test):
+    bandwidths, peaks = zip(*baton.limits[test])
+    return (f"{statistics.median(bandwidths) / 1e9:.1f} GB/s, "
+            f"{statistics.median(peaks) / 1e9:.0f} GFLOP/s")
+
+
 def compare(options, sides, n_threads):
-    rounds = [[] for _ in sides]
+    rounds, others = [[] for _ in sides], [[] for _ in sides]
+    sides[0].limits.clear()
     for i in range(options.rounds):
         for side in range(len(sides)) if i % 2 == 0 else reversed(range(len(sides))):
-            rounds[side].append(sides[side].run(n_threads))
-    medians = [{test: statistics.median(figures[test] for figures in of_side)
-                for test in of_side[0]} for of_side in rounds]
+            figures, share = run_watched(sides[side], n_threads)
+            rounds[side].append(figures)
+            others[side].append(share)
+    marks = [" *" if max(shares) > MOST_OF_OTHERS else "" for shares in others]
     cache = f"K and V in {options.kv_dtype}, " if options.kv_dtype else ""
     print(f"{options.model}, {options.dtype}, {sides[0].kernels} kernels, {n_threads} thread(s), "
-          f"{cache}medians of {options.rounds} rounds\n")
-    print("| tokens/s | " + " | ".join(side.name for side in sides) + " | Baton's ratio |")
-    print("|---" * (len(sides) + 2) + "|")
-    for test, ours in medians[0].items():
-        theirs = [figures.get(test) for figures in medians[1:]]
-        if any(theirs):
-            print(f"| {test} | {ours:.1f} | " + " | ".join(f"{n:.1f}" if n else "-" for n in theirs)
-                  + " | " + ", ".join(f"{ours / n:.2f}" if n else "-" for n in theirs) + " |")
+          f"{cache}{options.rounds} rounds; other processes took at most "
+          f"{max(map(max, others)):.0%} of the processors\n")
+    print("| tokens/s | " + " | ".join(side.name for side in sides)
+          + " | Baton's ratio | limits beside it |")
+    print("|---" * (len(sides) + 3) + "|")
+    for test in rounds[0][0]:
+        of_sides = [[figures.get(test) for figures in of_side] for of_side in rounds]
+        ratios = [[ours / n for ours, n in zip(of_sides[0], theirs) if n]
+                  for theirs in of_sides[1:]]
+        if any(ratios):
+            cells = [spread(of_side, 1, mark) for of_side, mark in zip(of_sides, marks)]
+            print(f"| {test} | " + " | ".join(cells) + " | "
+                  + ", ".join(spread(ratio, 2) for ratio in ratios)
+                  + f" | {limits_of(sides[0], test)} |")
     print(flush=True)
     if options.csv:
+        medians = [{test: statistics.median(figures[test] for figures in of_side)
+                    for test in of_side[0]} for of_side in rounds]
         append(options, n_threads, [side.name for side in sides], medians)
 
 

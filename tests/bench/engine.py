@@ -6,7 +6,8 @@ import sys
 
 BENCH = sys.argv[1]
 KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "chunk", "prompt",
-        "batch", "seconds", "tokens_per_s", "flops", "bytes", "bound", "estimate_s", "fraction"]
+        "batch", "seconds", "tokens_per_s", "flops", "bytes", "flops_per_s", "bytes_per_s", "bound",
+        "estimate_s", "fraction"]
 TINY = ["--model", "shape:tiny", "--prompt", "1,20", "--new", "3", "--batch", "1,5"]
 # The tiny shape's layers, width and vocabulary.
 L, C, V = 2, 80, 2560
@@ -29,6 +30,7 @@ def check_line(line):
     assert kv_bytes <= line["kv_token_bytes"] < 2 * kv_bytes, line  # with padding
     assert line["seconds"] > 0 and line["bytes"] > 0 and line["estimate_s"] > 0
     assert line["bound"] in ("compute", "memory")
+    assert line["flops_per_s"] > 0 and line["bytes_per_s"] > 0
     n_tokens = line["batch"] * (line["prompt"] if line["phase"] == "prefill" else 1)
     assert math.isclose(line["tokens_per_s"], n_tokens / line["seconds"], rel_tol=1e-6)
     assert math.isclose(line["fraction"], line["estimate_s"] / line["seconds"], rel_tol=1e-6)
