@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/params/speculation.h"
 #include "engine/arch/draft_head.h"
-#include "engine/model/layers.h"
+#include "engine/model/model.h"
 #include "engine/sampling/philox.h"
 #include "tools/support/machine/machine.h"
 #include "tools/support/machine/shapes.h"
@@ -71,8 +71,7 @@ static enum baton_err open_head(struct stand *stand, struct baton_why *why)
     enum baton_err err = baton_model_random(&spec, 2, &kept, &stand->head, why);
     if (err)
         return err;
-    stand->head->token_embedding = model->token_embedding;
-    stand->head->head = model->head;
+    baton_model_borrow_vocabulary(stand->head, model);
     err = baton_engine_create(stand->head, &compute, &stand->head_engine, why);
     return err ? err : baton_kv_create(stand->head, &pool, &stand->head_kv, why);
 }
@@ -152,7 +151,7 @@ static enum baton_err guess(struct stand *stand)
                                           .states = i ? stand->head_hidden : stand->hidden,
                                           .hidden = stand->head_hidden};
         err = baton_engine_forward(stand->head_engine, &chunk, 1, NULL, NULL, stand->head_logits);
-        token = best_of(stand->head_logits, baton_model_info(stand->machine.model)->n_vocab);
+        token = best_of(stand->head_logits, baton_model_info(stand->head)->n_vocab);
     }
     stand->draft.n_tokens = n_given;
     return err;

@@ -65,8 +65,9 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 /* The head with which the model of this checkpoint drafts its own tokens (multi-token prediction).
  * It is a model of one layer, whose chunks have hidden states as well, and borrows the embedding
- * and the head of the model, which outlives it. options: as the model's, but its dtype may be
- * another; the cache is not used. INVALID also when the checkpoint has no such head. */
+ * and the head of the model, which outlives it. Its logits are those of the first 65,536 tokens.
+ * options: as the model's, but its dtype may be another; the cache is not used. INVALID also when
+ * the checkpoint has no such head. */
 enum baton_err baton_model_load_draft_head(const struct baton_checkpoint *checkpoint,
                                            const struct baton_model_options *options,
                                            const struct baton_model *model,

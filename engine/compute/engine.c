@@ -169,9 +169,10 @@ static void beat(struct baton_engine *engine)
 }
 
 /* A sequence may not write into its shared blocks: other sequences read them. */
-static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, const uint32_t *tokens,
-                 int n_tokens)
+static bool fits(const struct baton_model *model, const struct baton_seq *seq,
+                 const uint32_t *tokens, int n_tokens)
 {
+    const struct baton_spec *spec = &model->spec;
     int64_t end = (int64_t)seq->n_tokens + n_tokens;
     if (spec->is_encoder && seq->n_tokens) /* its earlier rows have not seen the others */
         return false;
@@ -179,7 +180,7 @@ static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, con
         end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
         return false;
     for (int i = 0; i < n_tokens; i++)
-        if (tokens[i] >= (uint32_t)spec->n_vocab)
+        if (tokens[i] >= (uint32_t)model->token_embedding.n_out)
             return false;
     return true;
 }
@@ -233,7 +234,7 @@ static bool add_tokens(const struct baton_engine *engine, struct baton_forward *
                        struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
     if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
-        (seq->blend && !engine->adapted) || !fits(&forward->model->spec, seq, tokens, n_tokens))
+        (seq->blend && !engine->adapted) || !fits(forward->model, seq, tokens, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =

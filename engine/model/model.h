@@ -30,6 +30,10 @@ enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
                                   struct baton_model **model,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
+/* Gives a head that drafts the embedding and the head of its model, which outlives it. It drafts
+ * only the first 65,536 tokens, which is its vocabulary from now on; it reads all. */
+void baton_model_borrow_vocabulary(struct baton_model *head, const struct baton_model *model);
+
 const struct baton_spec *baton_model_spec(const struct baton_model *model);
 
 /* Whether all matrices are in f32. The errors of every other dtype exceed those of K and V in

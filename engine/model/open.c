@@ -150,8 +150,7 @@ enum baton_err baton_model_load_draft_head(const struct baton_checkpoint *checkp
     baton_weights_close(weights);
     if (err)
         return err;
-    (*head)->token_embedding = model->token_embedding;
-    (*head)->head = model->head;
+    baton_model_borrow_vocabulary(*head, model);
     return BATON_OK;
 }
 
