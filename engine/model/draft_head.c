@@ -2,7 +2,7 @@
 #include "engine/model/layers.h"
 
 /* A tokenizer's tokens are numbered in the order in which its training merged them, so the first
- * ones are those that texts are mostly made of. A head of all 248,320 of Qwen 3.5 4B costs a fifth
+ * ones are those that texts are mostly made of. A head of all 248,320 of Qwen 3.5 4B costs a sixth
  * of a step. */
 enum { MOST_TOKENS = 1 << 16 };
 
