@@ -55,7 +55,7 @@ TEST(text_beside_calls_stays)
 /* GigaChat 3's token before a call is the one that ends every message. */
 TEST(what_opens_calls_may_also_end_the_turn)
 {
-#define SEP "<|message_sep|>\n\n"
+#define SEP  "<|message_sep|>\n\n"
 #define CALL SEP "function call<|role_sep|>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}"
     check("gigachat3", "I look." CALL, "I look.«f({\"a\":1})»");
     check("gigachat3", CALL, "«f({\"a\":1})»");
