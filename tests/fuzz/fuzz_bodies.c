@@ -24,6 +24,7 @@
 #include "gateway/api/params/adapters.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/store.h"
+#include "gateway/api/streams/streams.h"
 #include "gateway/api/tgi/generate.h"
 #include "gateway/chat/parts.h"
 
@@ -37,7 +38,9 @@ static const struct baton_fim fim = {
     .ids = {2000, 2001, 2002, 2003, 2004, 2005}, .ends = {2003}, .n_ends = 1};
 static struct gw_adapter_defaults adapter_defaults;
 static struct gw_served served;
+static struct gw_streams streams = {.bounds = {.window_ns = 1}};
 static struct gw_api api = {.served = &served,
+                            .streams = &streams,
                             .facts = &facts,
                             .adapter_defaults = &adapter_defaults,
                             .fim = &fim,
