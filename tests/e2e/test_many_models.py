@@ -314,6 +314,7 @@ def test_adapters_lead_to_their_model(tmp_path, models):
             fleet.post("/v1/load_lora_adapter", {**story, "lora_name": name}, 400)
         listed = {m["id"]: m["parent"] for m in fleet.request("GET", "/v1/models")[1]["data"]}
         assert listed == dict(tale=None, llama=None, story="llama")
+        fleet.post("/api/copy", dict(source="tale", destination="story"), 400)
         assert [a["name"] for a in fleet.request("GET", "/lora-adapters?model=llama")[1]] == [
             "story"]
         assert fleet.request("GET", "/lora-adapters")[1] == []

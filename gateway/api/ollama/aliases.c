@@ -50,10 +50,19 @@ static void read_source(const struct gw_api *api, struct gw_fields *fields, cons
     (void)snprintf(fields->problem.param, sizeof fields->problem.param, "%s", field);
 }
 
+/* An adapter is found by its name alone, whatever its model. */
+static bool has_adapter(const struct gw_served *served, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < served->n; i++)
+        has |= gw_fleet_adapter(served->models[i]->fleet, name) != NULL;
+    return has;
+}
+
 static void add(const struct gw_api *api, struct gw_fields *fields, const char *field,
                 const char *name)
 {
-    if (gw_fleet_adapter(api->fleet, name)) {
+    if (has_adapter(api->served, name)) {
         gw_fields_fail(fields, field, "invalid_value", "%s: \"%s\" is the name of an adapter",
                        field, name);
         return;
