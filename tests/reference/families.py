@@ -202,12 +202,15 @@ def granite(config, n_context):
     return plan
 
 
-def minicpm(config, n_context):
-    plan = llama(config, n_context)
+def scaled(plan, config):
     plan.embed_scale = config.get("scale_emb", 1)
     plan.residual_scale = config.get("scale_depth", 1) / math.sqrt(plan.L)
     plan.logit_scale = config.get("dim_model_base", 1) / plan.C
     return plan
+
+
+def minicpm(config, n_context):
+    return scaled(llama(config, n_context), config)
 
 
 def smollm3(config, n_context):
@@ -310,10 +313,7 @@ def deepseek(config, n_context):
 
 
 def minicpm3(config, n_context):
-    plan, scales = deepseek(config, n_context), minicpm(config, n_context)
-    for key in ("embed_scale", "residual_scale", "logit_scale"):
-        setattr(plan, key, getattr(scales, key))
-    return plan
+    return scaled(deepseek(config, n_context), config)
 
 
 def mixtral(config, n_context):
