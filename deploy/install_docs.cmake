@@ -22,7 +22,7 @@ foreach(page IN LISTS pages)
   file(READ ${page} text)
   if(page STREQUAL "${doc}/README.md")
     string(FIND "${text}" "## Start" begin)
-    string(FIND "${text}" "![The playground" end)
+    string(FIND "${text}" "![" end) # the picture behind that section
     string(SUBSTRING "${text}" 0 ${begin} head)
     string(SUBSTRING "${text}" ${end} -1 tail)
     set(text "${head}${start}\n${tail}")
