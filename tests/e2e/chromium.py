@@ -17,6 +17,7 @@ KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape"
         "ArrowLeft": ("ArrowLeft", 37, ""), "ArrowUp": ("ArrowUp", 38, ""),
         "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, "")}
 CONTROL, SHIFT = 2, 8  # modifiers
+CLICKS = 3  # at one element
 
 
 class Browser:
@@ -144,13 +145,24 @@ class Page:
             }})($({json.dumps(selector)}))""")
 
     def click(self, selector, index=0):
-        """With the mouse, where the element's first line is, once there is such an element."""
+        """With the mouse, where the element's first line is, once there is such an element.
+
+        Where the page has moved it meanwhile, as it does when its model comes to be known, the
+        mouse hits something else: then it is tried again, unless the element takes no clicks."""
+        element = f"$$({json.dumps(selector)})[{index}]"
         self.wait(f"$$({json.dumps(selector)}).length > {index}", f"{selector} {index}")
-        x, y = self.js(f"""(e => {{ e.scrollIntoView({{block: 'center'}});
-            const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2];
-            }})($$({json.dumps(selector)})[{index}])""")
-        for kind in "mousePressed", "mouseReleased":
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        for _ in range(CLICKS):
+            x, y = self.js(f"""(e => {{ e.scrollIntoView({{block: 'center'}});
+                window.isHit = false;
+                e.addEventListener('click', () => {{ window.isHit = true; }},
+                                   {{capture: true, once: true}});
+                const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2];
+                }})({element})""")
+            for kind in "mousePressed", "mouseReleased":
+                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left",
+                          clickCount=1)
+            if self.js("window.isHit ?? true"):  # without a value it has left the page
+                return
 
     def key(self, name, modifiers=0):
         code, number, text = KEYS[name]
